@@ -1,0 +1,53 @@
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+TOOLS := $(VENV)-uv
+# An uv on the PATH is used; otherwise one is installed beside the environment.
+UV := $(or $(shell command -v uv),$(TOOLS)/bin/uv)
+# The JDK that scripts/jdk finds; an empty answer means that it has already said what to do.
+WITH_JDK = JAVA_HOME="$$(scripts/jdk)" && export JAVA_HOME
+
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-8s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Make the environment: Python packages from the lock file, and the JDK check
+	@$(WITH_JDK)
+
+demo: jdk $(STAMP) ## Run the demo pipeline on an embedded warehouse
+	@$(WITH_JDK) && $(BIN)/rowdelta demo
+
+test: jdk check ## Check the code, then run every test
+	@$(WITH_JDK) && $(BIN)/pytest
+
+check: $(STAMP) ## Lint, types, and the direction of imports
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache
+
+bench: jdk $(STAMP) ## Measure rowdelta beside its peers (SCALE=small|medium|large)
+	@$(WITH_JDK) && $(BIN)/python -m bench --scale $(or $(SCALE),small)
+
+docs: $(STAMP) ## Build the documentation into site/, warnings are errors
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "site/index.html"
+
+lock: $(UV) ## Resolve the dependencies anew into requirements.lock
+	@$(UV) pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header --upgrade \
+		--group test --group check --group docs --group build pyproject.toml -o requirements.lock
+
+clean: ## Remove everything that was built
+	rm -rf $(VENV) $(TOOLS) site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
+
+jdk:
+	@scripts/jdk > /dev/null
+
+$(TOOLS)/bin/uv:
+	@$(PYTHON) -m venv $(TOOLS) && $(TOOLS)/bin/pip install --quiet uv
+
+$(STAMP): requirements.lock pyproject.toml | $(UV)
+	@test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) $(VENV)
+	@$(UV) pip sync --quiet --python $(BIN)/python requirements.lock
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.PHONY: help setup demo test check bench docs lock clean jdk

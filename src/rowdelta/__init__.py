@@ -1,0 +1,28 @@
+"""Fast row-level changes for Apache Iceberg tables, from Python on Spark."""
+
+from __future__ import annotations
+
+from rowdelta._version import __version__
+from rowdelta.errors import (
+    EncodingError,
+    FormatError,
+    InputError,
+    RowDeltaError,
+    SessionError,
+    TableError,
+)
+from rowdelta.session import session
+from rowdelta.table import Table, table
+
+__all__ = [
+    "EncodingError",
+    "FormatError",
+    "InputError",
+    "RowDeltaError",
+    "SessionError",
+    "Table",
+    "TableError",
+    "__version__",
+    "session",
+    "table",
+]

@@ -1,0 +1,42 @@
+"""How the command line prints: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+WIDE_ENOUGH = 200
+
+
+def print_json(document: Any) -> None:
+    """Prints one JSON document."""
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Prints rows as a table; long paths fold in a terminal and stay whole in a pipe."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDE_ENOUGH + max(len(str(row[columns[0]])) for row in rows))
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        number = all(isinstance(row[column], int) and not isinstance(row[column], bool) for row in rows)
+        table.add_column(column, justify="right" if number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(_cell(row[column]) for column in columns))
+    console.print(table)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)

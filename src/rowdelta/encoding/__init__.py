@@ -1,0 +1,25 @@
+"""Delete encodings: what they are, the rules they keep, what they cost, and which one a batch of deletes gets."""
+
+from __future__ import annotations
+
+from rowdelta.encoding.batch import BatchStatistics, DeleteBatch, KeyColumn
+from rowdelta.encoding.choice import EncodingChoice, choose_encoding
+from rowdelta.encoding.cost import EncodingCostEstimator
+from rowdelta.encoding.delete_encoding import DeleteEncoding
+from rowdelta.encoding.file_content import FileContent
+from rowdelta.encoding.properties import DeleteProperties
+from rowdelta.encoding.rules import DeleteFileFacts, validate
+
+__all__ = [
+    "BatchStatistics",
+    "DeleteBatch",
+    "DeleteEncoding",
+    "DeleteFileFacts",
+    "DeleteProperties",
+    "EncodingChoice",
+    "EncodingCostEstimator",
+    "FileContent",
+    "KeyColumn",
+    "choose_encoding",
+    "validate",
+]

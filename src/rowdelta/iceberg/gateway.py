@@ -1,0 +1,88 @@
+"""The JVM behind a Spark session: every Java class that rowdelta touches is reached through here."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from py4j.java_gateway import JavaPackage
+
+from rowdelta.errors import SessionError
+from rowdelta.iceberg.versions import ICEBERG_PACKAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+MINIMUM_ICEBERG = (1, 10)
+
+
+class Gateway:
+    """The Java side of one classic Spark session, with the traps of py4j behind plain methods.
+
+    py4j turns a small Python int into an `Integer`, cannot tell a static method from an instance method of the same
+    name, and answers a missing class with a package; each of these is handled once, here.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        if type(spark).__module__.startswith("pyspark.sql.connect"):
+            raise SessionError(
+                "rowdelta needs the JVM of a classic Spark session; this one is a Spark Connect client",
+                hint="run the job where the Spark driver is: spark-submit, or SparkSession.builder.master(...)",
+            )
+        self.spark = spark
+        jvm: Any = spark._jvm
+        gateway: Any = spark.sparkContext._gateway
+        self.jvm = jvm
+        self.session: Any = spark._jsparkSession
+        self._new_array: Any = gateway.new_array
+        self.iceberg: Any = jvm.org.apache.iceberg
+        self.iceberg_version = self._check_iceberg()
+
+    def _check_iceberg(self) -> str:
+        build = self.iceberg.IcebergBuild
+        if isinstance(build, JavaPackage):
+            raise SessionError(
+                "this Spark session has no Iceberg on its class path",
+                hint=f"start Spark with spark.jars.packages={ICEBERG_PACKAGE}, or use rd.session()",
+            )
+        version = str(build.version())
+        numbers = re.match(r"(\d+)\.(\d+)", version)
+        if numbers is None or (int(numbers[1]), int(numbers[2])) < MINIMUM_ICEBERG:
+            raise SessionError(
+                f"Iceberg {version} is too old: rowdelta needs {MINIMUM_ICEBERG[0]}.{MINIMUM_ICEBERG[1]} or newer",
+                hint="update the iceberg-spark-runtime package of this session",
+            )
+        return version
+
+    def java_class(self, name: str) -> Any:
+        """The `java.lang.Class` of a name, from the class loader that holds the Spark packages."""
+        return self.jvm.org.apache.spark.util.Utils.classForName(name, True, False)
+
+    def static_call(self, class_name: str, method: str) -> Any:
+        """Calls a static method without arguments by reflection, where an instance method of the name hides it."""
+        found = self.java_class(class_name).getMethod(method, self._new_array(self.jvm.java.lang.Class, 0))
+        return found.invoke(None, self._new_array(self.jvm.java.lang.Object, 0))
+
+    def scala_object(self, package: Any, name: str) -> Any:
+        """A Scala `object`, such as `DataSourceV2Relation`."""
+        return getattr(getattr(package, f"{name}$"), "MODULE$")
+
+    def int_array(self, values: Sequence[int]) -> Any:
+        """An `int[]`."""
+        array = self._new_array(self.jvm.int, len(values))
+        for index, value in enumerate(values):
+            array[index] = value
+        return array
+
+    def string_map(self, values: Mapping[str, str]) -> Any:
+        """A `Map<String, String>`."""
+        result = self.jvm.java.util.HashMap()
+        for key, value in values.items():
+            result.put(key, value)
+        return result
+
+    def json_node(self, text: str) -> Any:
+        """A Jackson `JsonNode` of the (shaded) library that Iceberg's parsers take."""
+        return self.iceberg.util.JsonUtil.mapper().readTree(text)

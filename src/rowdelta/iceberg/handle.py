@@ -1,0 +1,127 @@
+"""One Iceberg table as Spark's own catalog gives it: its metadata, its files' bytes, and its metadata tables."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from rowdelta.errors import InputError, TableError
+from rowdelta.iceberg.file_io import FileIO
+from rowdelta.iceberg.gateway import Gateway
+from rowdelta.iceberg.metadata import Snapshot, TableMetadata, parse_metadata
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from rowdelta.codec import PuffinFile
+
+
+class TableHandle:
+    """A loaded table. `metadata` is what the last `refresh()` saw; JVM objects stay behind underscored names."""
+
+    def __init__(self, spark: SparkSession, name: str, branch: str = "main") -> None:
+        self.gateway = Gateway(spark)
+        self.spark = spark
+        self.name = name
+        self.branch = branch
+        self._table: Any = _load(self.gateway, name)
+        self.puffin_footers: dict[str, PuffinFile] = {}
+        self.refresh()
+        self.metadata.head(branch)  # a branch that does not exist fails here, not in the middle of something
+
+    def refresh(self) -> TableMetadata:
+        """Reads the newest metadata from the catalog."""
+        self._table.refresh()
+        current = self._table.operations().current()
+        self.metadata = parse_metadata(json.loads(self.gateway.iceberg.TableMetadataParser.toJson(current)))
+        return self.metadata
+
+    @cached_property
+    def io(self) -> FileIO:
+        """Bytes of this table's files, through the table's own FileIO and so with its credentials."""
+        return FileIO(self._table.io())
+
+    @property
+    def full_name(self) -> str:
+        """The name with its catalog, quoted where SQL needs it."""
+        parsed = self.gateway.iceberg.spark.Spark3Util.catalogAndIdentifier(self.gateway.session, self.name)
+        identifier = parsed.identifier()
+        parts = [parsed.catalog().name(), *identifier.namespace(), identifier.name()]
+        return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
+
+    def snapshot(self, snapshot_id: int | None = None) -> Snapshot | None:
+        """The snapshot of an id, or the head of this handle's branch."""
+        if snapshot_id is None:
+            return self.metadata.head(self.branch)
+        if snapshot_id not in self.metadata.snapshots:
+            raise InputError(
+                f"no snapshot {snapshot_id} in {self.name}", hint=f"SELECT * FROM {self.name}.snapshots lists them"
+            )
+        return self.metadata.snapshots[snapshot_id]
+
+    def metadata_table(self, kind: str, snapshot_id: int) -> DataFrame:
+        """Iceberg's own metadata table (`entries`, `files`, ...) as of a snapshot."""
+        return self.spark.sql(f"SELECT * FROM {self.full_name}.{kind} VERSION AS OF {snapshot_id}")
+
+
+def _load(gateway: Gateway, name: str) -> Any:
+    try:
+        table = gateway.iceberg.spark.Spark3Util.loadIcebergTable(gateway.session, name)
+    except (Py4JJavaError, PySparkException) as error:
+        raise _load_error(gateway.spark, name, error) from error
+    if not gateway.java_class("org.apache.iceberg.HasTableOperations").isInstance(table):
+        raise TableError(f"{name} is a metadata table of Iceberg", hint="name the table itself")
+    return table
+
+
+def _load_error(spark: SparkSession, name: str, error: Exception) -> TableError:
+    java = getattr(error, "java_exception", None)
+    kind = java.getClass().getSimpleName() if java is not None else type(error).__name__
+    text = str((java.getMessage() if java is not None else None) or error).strip().splitlines()[0]
+    if "NoSuch" in kind or "NOT_FOUND" in text or "SINGLE_PART_NAMESPACE" in text:
+        return TableError(f"no table {name}", hint=_hint_for_missing(spark, name))
+    if "not an Iceberg table" in text:
+        return TableError(f"{name} is not an Iceberg table ({text})", hint="rowdelta changes Iceberg tables only")
+    if "ParseException" in kind:
+        return TableError(f"{name!r} is not a table name", hint="quote a part with backticks: lake.db.`my table`")
+    return TableError(f"cannot load {name}: {kind}: {text}")
+
+
+def _hint_for_missing(spark: SparkSession, name: str) -> str:
+    """The nearest names, of the table in its namespace, or else of the namespace in its catalog."""
+    namespace, _, table = name.rpartition(".")
+    tables = _names(spark, f"SHOW TABLES IN {namespace}" if namespace else "SHOW TABLES", "tableName")
+    if tables is not None:
+        near = difflib.get_close_matches(table, tables, n=3)
+        return (
+            f"did you mean {_either(namespace, near)}?"
+            if near
+            else f"{namespace or 'it'} has {_some(tables, 'tables')}"
+        )
+    catalog, _, database = namespace.rpartition(".")
+    namespaces = _names(spark, f"SHOW NAMESPACES IN {catalog}", "namespace") if catalog else None
+    if namespaces is None:
+        return f"is {name.split('.', maxsplit=1)[0]!r} a catalog of this session (spark.sql.catalog.*)?"
+    near = difflib.get_close_matches(database, namespaces, n=3)
+    return f"did you mean {_either(catalog, near)}?" if near else f"{catalog} has {_some(namespaces, 'namespaces')}"
+
+
+def _names(spark: SparkSession, listing: str, column: str) -> list[str] | None:
+    try:
+        return [row[column] for row in spark.sql(listing).collect()]
+    except (Py4JJavaError, PySparkException):
+        return None
+
+
+def _either(prefix: str, names: list[str]) -> str:
+    return " or ".join(f"{prefix}.{name}" if prefix else name for name in names)
+
+
+def _some(names: list[str], what: str) -> str:
+    shown = ", ".join(sorted(names)[:10])
+    return f"the {what} {shown}{', ...' if len(names) > 10 else ''}" if names else f"no {what}"  # noqa: PLR2004

@@ -1,0 +1,212 @@
+"""A table's metadata as plain values: schema, specs, properties, snapshots, branches and tags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from rowdelta.errors import InputError, TableError
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column; `type` is an Iceberg type name (`long`, `decimal(10, 2)`), or the JSON of a nested type."""
+
+    id: int
+    name: str
+    type: str | dict[str, Any]
+    required: bool
+
+    @property
+    def type_name(self) -> str:
+        """The type's name; a nested type gives `struct`, `list` or `map`."""
+        return self.type if isinstance(self.type, str) else str(self.type["type"])
+
+
+@dataclass(frozen=True)
+class Schema:
+    """One version of the columns."""
+
+    id: int
+    fields: tuple[Field, ...]
+
+    @cached_property
+    def by_id(self) -> dict[int, Field]:
+        """Every column by its id; the fields of structs are there too, with dotted names."""
+        found: dict[int, Field] = {}
+        _collect(self.fields, "", found)
+        return found
+
+    @cached_property
+    def by_name(self) -> dict[str, Field]:
+        """Every column by its name, nested ones by their dotted name."""
+        return {column.name: column for column in self.by_id.values()}
+
+    def find(self, name: str) -> Field:
+        """The column of a name, exact first, then in any case if only one fits."""
+        if name in self.by_name:
+            return self.by_name[name]
+        alike = [column for known, column in self.by_name.items() if known.lower() == name.lower()]
+        if len(alike) == 1:
+            return alike[0]
+        raise InputError(
+            f"no column {name!r} in the table" if not alike else f"{name!r} fits {[column.name for column in alike]}",
+            hint=f"its columns are {', '.join(column.name for column in self.fields)}",
+        )
+
+
+def _collect(fields: tuple[Field, ...], prefix: str, found: dict[int, Field]) -> None:
+    for column in fields:
+        found[column.id] = Field(column.id, prefix + column.name, column.type, column.required)
+        if isinstance(column.type, dict) and column.type["type"] == "struct":
+            _collect(_fields(column.type), f"{prefix}{column.name}.", found)
+
+
+def _fields(struct: dict[str, Any]) -> tuple[Field, ...]:
+    return tuple(Field(f["id"], f["name"], f["type"], f["required"]) for f in struct["fields"])
+
+
+@dataclass(frozen=True)
+class PartitionField:
+    """One field of a partition spec."""
+
+    source_id: int
+    field_id: int
+    name: str
+    transform: str
+
+
+@dataclass(frozen=True)
+class PartitionSpec:
+    """How data files are partitioned."""
+
+    id: int
+    fields: tuple[PartitionField, ...]
+
+    @property
+    def is_unpartitioned(self) -> bool:
+        """Whether files of this spec belong to no partition; `void` transforms do not count."""
+        return all(part.transform == "void" for part in self.fields)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One state of the table."""
+
+    id: int
+    parent_id: int | None
+    sequence_number: int
+    timestamp_ms: int
+    manifest_list: str | None
+    schema_id: int | None
+    summary: dict[str, str] = field(repr=False)
+
+    @property
+    def operation(self) -> str | None:
+        """`append`, `overwrite`, `delete` or `replace`."""
+        return self.summary.get("operation")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A branch or a tag."""
+
+    name: str
+    kind: str
+    snapshot_id: int
+
+
+@dataclass(frozen=True)
+class TableMetadata:
+    """All that `metadata.json` says and rowdelta needs."""
+
+    uuid: str | None
+    location: str
+    format_version: int
+    last_sequence_number: int
+    schemas: dict[int, Schema]
+    current_schema_id: int
+    specs: dict[int, PartitionSpec]
+    default_spec_id: int
+    properties: dict[str, str]
+    snapshots: dict[int, Snapshot]
+    current_snapshot_id: int | None
+    references: dict[str, Reference]
+
+    @property
+    def schema(self) -> Schema:
+        """The current schema."""
+        return self.schemas[self.current_schema_id]
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """The spec that new files are written with."""
+        return self.specs[self.default_spec_id]
+
+    @property
+    def branches(self) -> dict[str, Reference]:
+        """The branches by name."""
+        return {name: ref for name, ref in self.references.items() if ref.kind == "branch"}
+
+    @property
+    def tags(self) -> dict[str, Reference]:
+        """The tags by name."""
+        return {name: ref for name, ref in self.references.items() if ref.kind == "tag"}
+
+    def head(self, branch: str) -> Snapshot | None:
+        """The newest snapshot of a branch; None for a `main` without data."""
+        if branch in self.branches:
+            return self.snapshots[self.branches[branch].snapshot_id]
+        if branch == "main":
+            return None
+        raise InputError(
+            f"no branch {branch!r}",
+            hint=f"the branches are {', '.join(['main', *sorted(set(self.branches) - {'main'})])}",
+        )
+
+
+def parse_metadata(document: dict[str, Any]) -> TableMetadata:
+    """Reads the JSON form of Iceberg's `TableMetadata`, any format version."""
+    try:
+        schemas = {s.get("schema-id", 0): s for s in document.get("schemas") or [document["schema"]]}
+        specs = document.get("partition-specs") or [{"spec-id": 0, "fields": document["partition-spec"]}]
+        current = document.get("current-snapshot-id")
+        snapshots = {s["snapshot-id"]: _snapshot(s) for s in document.get("snapshots", [])}
+        references = {
+            name: Reference(name, ref["type"], ref["snapshot-id"]) for name, ref in document.get("refs", {}).items()
+        }
+        if "main" not in references and current is not None and current in snapshots:  # version 1 tables have no refs
+            references["main"] = Reference("main", "branch", current)
+        return TableMetadata(
+            uuid=document.get("table-uuid"),
+            location=document["location"],
+            format_version=document["format-version"],
+            last_sequence_number=document.get("last-sequence-number", 0),
+            schemas={i: Schema(i, _fields(s)) for i, s in schemas.items()},
+            current_schema_id=document.get("current-schema-id", 0),
+            specs={s["spec-id"]: PartitionSpec(s["spec-id"], tuple(map(_partition_field, s["fields"]))) for s in specs},
+            default_spec_id=document.get("default-spec-id", 0),
+            properties=dict(document.get("properties", {})),
+            snapshots=snapshots,
+            current_snapshot_id=current if current in snapshots else None,
+            references=references,
+        )
+    except KeyError as error:
+        raise TableError(f"the table's metadata has no {error.args[0]!r}") from error
+
+
+def _partition_field(part: dict[str, Any]) -> PartitionField:
+    return PartitionField(part["source-id"], part.get("field-id", 0), part["name"], part["transform"])
+
+
+def _snapshot(document: dict[str, Any]) -> Snapshot:
+    return Snapshot(
+        id=document["snapshot-id"],
+        parent_id=document.get("parent-snapshot-id"),
+        sequence_number=document.get("sequence-number", 0),
+        timestamp_ms=document["timestamp-ms"],
+        manifest_list=document.get("manifest-list"),
+        schema_id=document.get("schema-id"),
+        summary=dict(document.get("summary", {})),
+    )

@@ -1,0 +1,30 @@
+"""What the Puffin files of a table hold, by their footers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowdelta.codec import PuffinFile, read_puffin
+from rowdelta.errors import FormatError
+
+if TYPE_CHECKING:
+    from rowdelta.iceberg.handle import TableHandle
+
+
+def footer(handle: TableHandle, path: str, size: int | None = None) -> PuffinFile:
+    """The footer of a Puffin file; a file never changes, so each is read once per handle."""
+    known = handle.puffin_footers
+    if path not in known:
+        known[path] = read_puffin(handle.io.source(path, size))
+    return known[path]
+
+
+def blob_type(handle: TableHandle, path: str, size: int | None = None) -> str:
+    """The type of the one blob that an equality delete's Puffin file must hold."""
+    blobs = footer(handle, path, size).blobs
+    if len(blobs) != 1:
+        raise FormatError(
+            f"{path} holds {len(blobs)} blobs; an equality delete has exactly one",
+            hint="the file was not written whole",
+        )
+    return blobs[0].type

@@ -1,0 +1,181 @@
+"""`rd.session()`: a local Spark with an Iceberg catalog on a folder, ready to use."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+from urllib.parse import urlparse
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from rowdelta.errors import SessionError
+from rowdelta.iceberg.versions import DELTA_PACKAGE, ICEBERG_PACKAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from py4j.java_gateway import JavaGateway
+
+ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+DELTA_EXTENSIONS = "io.delta.sql.DeltaSparkSessionExtension"
+DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+GIB = 1 << 30
+
+
+def session(
+    warehouse: str | os.PathLike[str],
+    catalog: str = "lake",
+    *,
+    delta: bool = False,
+    config: Mapping[str, str | int | bool] | None = None,
+) -> SparkSession:
+    """Starts a local Spark with an Iceberg catalog of type `hadoop` on a folder.
+
+    When Spark already runs in this process, a new session of it gets the catalog instead; that Spark must have been
+    started with Iceberg (and with Delta, for `delta=True`).
+
+    Args:
+        warehouse: The folder (or URI) of the catalog; a folder is made when it is missing.
+        catalog: The catalog's name in SQL, as in `lake.db.orders`.
+        delta: Also load Delta Lake into the session.
+        config: Further Spark settings; they win over ours.
+
+    Returns:
+        The session. `spark.stop()` ends it.
+
+    Raises:
+        SessionError: Java cannot be started, a package cannot be loaded, or the running Spark lacks what is needed.
+
+    Examples:
+        >>> import rowdelta as rd
+        >>> spark = rd.session("warehouse")  # doctest: +SKIP
+        >>> spark.sql("CREATE TABLE lake.db.orders (id bigint, amount double) USING iceberg")  # doctest: +SKIP
+    """
+    if not catalog.isidentifier():
+        raise SessionError(f"catalog name {catalog!r} is not a plain identifier", hint="use a name such as 'lake'")
+    settings = _catalog_settings(catalog, warehouse) | {k: _text(v) for k, v in (config or {}).items()}
+    running = SparkContext._active_spark_context  # noqa: SLF001 - the only way to ask without starting one
+    if running is not None:
+        return _join(SparkSession(running), settings, delta=delta)
+    return _start(_start_settings(delta=delta) | settings)
+
+
+def _catalog_settings(catalog: str, warehouse: str | os.PathLike[str]) -> dict[str, str]:
+    place = os.fspath(warehouse)
+    if not urlparse(place).scheme:
+        folder = Path(place).expanduser().absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        place = str(folder)
+    prefix = f"spark.sql.catalog.{catalog}"
+    return {prefix: "org.apache.iceberg.spark.SparkCatalog", f"{prefix}.type": "hadoop", f"{prefix}.warehouse": place}
+
+
+def _start_settings(*, delta: bool) -> dict[str, str]:
+    settings = {
+        "spark.master": "local[*]",
+        "spark.app.name": "rowdelta",
+        "spark.jars.packages": ",".join([ICEBERG_PACKAGE, *([DELTA_PACKAGE] if delta else [])]),
+        "spark.sql.extensions": ",".join([ICEBERG_EXTENSIONS, *([DELTA_EXTENSIONS] if delta else [])]),
+        "spark.driver.memory": f"{_driver_memory_gib()}g",
+        "spark.driver.host": "localhost",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.shuffle.partitions": str(max(4, 2 * (os.cpu_count() or 1))),
+        "spark.pyspark.python": sys.executable,
+        "spark.pyspark.driver.python": sys.executable,
+    }
+    if delta:
+        settings["spark.sql.catalog.spark_catalog"] = DELTA_CATALOG
+    return settings
+
+
+def _driver_memory_gib() -> int:
+    """Half of the machine, but no less than 1 and no more than 8 GiB: a local Spark is one process."""
+    try:
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):  # Windows has no sysconf
+        return 2
+    return int(min(max(total // 2 // GIB, 1), 8))
+
+
+def _start(settings: dict[str, str]) -> SparkSession:
+    # spark.log.level takes effect after start-up only; this silences the start itself.
+    settings.setdefault(
+        "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
+    )
+    conf = SparkConf(loadDefaults=True).setAll(list(settings.items()))
+    output = _StartupOutput()
+    try:
+        gateway: JavaGateway = launch_gateway(conf, {"stderr": output.write_end})  # type: ignore[no-untyped-call]
+    except (PySparkException, OSError) as error:
+        raise SessionError(
+            f"Spark did not start: {error}\n{output.text()}".rstrip(),
+            hint="Spark 4.1 needs a JDK 17 or 21 (JAVA_HOME), and network access the first time to load its packages",
+        ) from error
+    finally:
+        output.close_write_end()
+    spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
+    output.pass_on()
+    return spark
+
+
+def _join(running: SparkSession, settings: Mapping[str, str], *, delta: bool) -> SparkSession:
+    extensions = running.conf.get("spark.sql.extensions", "") or ""
+    wanted = [ICEBERG_EXTENSIONS, *([DELTA_EXTENSIONS] if delta else [])]
+    missing = [name for name in wanted if name not in extensions]
+    if missing:
+        raise SessionError(
+            f"a Spark is already running without {' and '.join(missing)}",
+            hint="call spark.stop() first, or start your own with these in spark.sql.extensions and the packages "
+            f"{ICEBERG_PACKAGE}{' and ' + DELTA_PACKAGE if delta else ''}",
+        )
+    joined = running.newSession()
+    for key, value in settings.items():
+        if joined.conf.isModifiable(key) or key.startswith("spark.sql.catalog."):
+            joined.conf.set(key, value)
+        elif joined.conf.get(key, None) != value:
+            raise SessionError(
+                f"{key} cannot be changed to {value!r} while Spark runs", hint="call spark.stop() before rd.session()"
+            )
+    return joined
+
+
+def _text(value: str | int | bool) -> str:  # noqa: FBT001 - a setting's value, not a switch
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class _StartupOutput:
+    """What the JVM prints while it starts: kept for an error message instead of shown; passed on afterwards."""
+
+    def __init__(self) -> None:
+        read_end, self.write_end = os.pipe()
+        self._lines: list[str] = []
+        self._quiet = True
+        self._thread = threading.Thread(target=self._pump, args=(os.fdopen(read_end, errors="replace"),), daemon=True)
+        self._thread.start()
+
+    def close_write_end(self) -> None:
+        os.close(self.write_end)
+
+    def pass_on(self) -> None:
+        self._quiet = False
+        self._lines.clear()
+
+    def text(self) -> str:
+        return "".join(self._lines[-20:])
+
+    def _pump(self, stream: IO[str]) -> None:
+        with stream:
+            for line in stream:
+                if self._quiet:
+                    self._lines.append(line)
+                else:
+                    sys.stderr.write(line)

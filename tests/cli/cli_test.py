@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from pyroaring import BitMap64
+from typer.testing import CliRunner
+
+import rowdelta as rd
+from rowdelta.cli.app import app
+from rowdelta.codec import Blob, EqualityDeleteVector, PuffinWriter, encode_edv_file, encode_vector, get_codec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+runner = CliRunner()
+
+
+def command(*arguments: str) -> str:
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_version_names_rowdelta_and_its_peers() -> None:
+    assert json.loads(command("version", "--json"))["rowdelta"] == rd.__version__
+    assert f"rowdelta {rd.__version__}" in command("version")
+
+
+@pytest.mark.parametrize("words", [(), ("puffin",), ("delete-files",), ("version",), ("demo",)])
+def test_help_of_every_command_has_an_example(words: tuple[str, ...]) -> None:
+    text = command(*words, "--help")
+    assert "Example" in text or not words
+
+
+def test_puffin_shows_a_deletion_vector_with_its_range_and_histogram(tmp_path: Path) -> None:
+    writer = PuffinWriter(created_by="test")
+    vector = encode_vector(BitMap64(range(100, 200)))
+    writer.add(Blob("deletion-vector-v1", vector, properties={"referenced-data-file": "f", "cardinality": "100"}))
+    writer.add(Blob("something-else", b"abc"))
+    path = tmp_path / "dv.puffin"
+    path.write_bytes(writer.finish())
+    first, second = json.loads(command("puffin", str(path), "--json"))["blobs"]
+    assert (first["cardinality"], first["min"], first["max"], sum(first["histogram"])) == (100, 100, 199, 100)
+    assert "cardinality" not in second
+    text = command("puffin", str(path))
+    assert "holds 100 values from 100 to 199" in text
+    assert "referenced-data-file = f" in text
+
+
+def test_puffin_shows_the_keys_of_an_equality_vector_not_their_codes(tmp_path: Path) -> None:
+    keys = get_codec("int").encode(np.array([-5, 0, 7]))
+    path = tmp_path / "edv.puffin"
+    path.write_bytes(encode_edv_file(EqualityDeleteVector(1, BitMap64(keys.tolist()), codec="int")))
+    (blob,) = json.loads(command("puffin", str(path), "--json"))["blobs"]
+    assert (blob["min"], blob["max"]) == (-5, 7)
+
+
+def test_a_broken_puffin_file_is_one_message_and_exit_code_1(tmp_path: Path) -> None:
+    path = tmp_path / "broken.puffin"
+    path.write_bytes(b"PFA1 this is not a Puffin file at all")
+    done = subprocess.run(
+        [sys.executable, "-m", "rowdelta", "puffin", str(path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_wrong_usage_is_exit_code_2() -> None:
+    assert runner.invoke(app, ["puffin", "no-such-file.puffin"]).exit_code == 2
+    assert runner.invoke(app, ["delete-files", "db.t"]).exit_code == 2
+
+
+def test_delete_files_lists_a_table_of_a_warehouse(spark: SparkSession, warehouse: Path, table_name: str) -> None:
+    spark.sql(
+        f"CREATE TABLE {table_name} (id bigint) USING iceberg TBLPROPERTIES "
+        "('format-version'='3', 'write.delete.mode'='merge-on-read')"
+    )
+    spark.range(0, 10, 1, 1).writeTo(table_name).append()
+    short = table_name.removeprefix("lake.")
+    assert "no delete files" in command("delete-files", short, "--warehouse", str(warehouse))
+    spark.sql(f"DELETE FROM {table_name} WHERE id = 3")
+    (row,) = json.loads(command("delete-files", short, "--warehouse", str(warehouse), "--json"))
+    assert (row["content"], row["encoding"], row["records"]) == ("position", "deletion-vector", 1)
+    text = command("delete-files", table_name, "--warehouse", str(warehouse))
+    assert row["path"] in text
+    result = runner.invoke(app, ["delete-files", "db.missing", "--warehouse", str(warehouse)])
+    assert isinstance(result.exception, rd.TableError)

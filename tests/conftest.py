@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+
+import rowdelta as rd
+from tests.support.golden import GOLDEN, MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("warehouse")
+
+
+@pytest.fixture(scope="session")
+def spark(warehouse: Path) -> Iterator[SparkSession]:
+    """The one Spark of the whole run."""
+    config: dict[str, str | int] = {
+        "spark.sql.shuffle.partitions": 2,
+        "spark.driver.memory": "3g",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(warehouse / "spark"),
+    }
+    session = rd.session(warehouse, delta=True, config=config)
+    session.sql("CREATE NAMESPACE IF NOT EXISTS lake.db")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def table_name(spark: SparkSession) -> Iterator[str]:
+    """A name for a table of one test, dropped afterwards."""
+    name = f"lake.db.t_{uuid.uuid4().hex[:12]}"
+    yield name
+    spark.sql(f"DROP TABLE IF EXISTS {name} PURGE")
+
+
+def pytest_report_header() -> str | None:
+    return None if GOLDEN.exists() else f"{MISSING}: the tests that read it are skipped"

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import rowdelta as rd
+from rowdelta.iceberg.gateway import Gateway
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def test_a_second_session_gets_its_own_catalog(spark: SparkSession, tmp_path: Path) -> None:
+    other = rd.session(tmp_path / "new" / "folder", catalog="side")
+    other.sql("CREATE TABLE side.db.t (id bigint) USING iceberg")
+    other.sql("INSERT INTO side.db.t VALUES (1)")
+    assert rd.table(other, "side.db.t").metadata.location == str(tmp_path / "new" / "folder" / "db" / "t")
+    assert spark.conf.get("spark.sql.catalog.side", None) is None
+
+
+def test_a_setting_that_needs_a_new_spark_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(rd.SessionError, match=r"spark\.driver\.memory cannot be changed to '77g'"):
+        rd.session(tmp_path, config={"spark.driver.memory": "77g"})
+
+
+def test_a_catalog_name_must_be_plain(tmp_path: Path) -> None:
+    with pytest.raises(rd.SessionError, match="'my lake' is not a plain identifier"):
+        rd.session(tmp_path, catalog="my lake")
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "hint"),
+    [
+        ("lake.db.known_tabel", "no table lake.db.known_tabel", "did you mean lake.db.known_table?"),
+        ("lake.dbb.known_table", "no table lake.dbb.known_table", "did you mean lake.db?"),
+        ("nope.db.t", "no table nope.db.t", "is 'nope' a catalog of this session (spark.sql.catalog.*)?"),
+        ("a b", "'a b' is not a table name", "quote a part with backticks: lake.db.`my table`"),
+        ("lake.db.known_table.entries", "lake.db.known_table.entries is a metadata table", "name the table itself"),
+    ],
+)
+def test_a_table_that_cannot_be_opened_is_explained(spark: SparkSession, name: str, message: str, hint: str) -> None:
+    spark.sql("CREATE TABLE IF NOT EXISTS lake.db.known_table (id bigint) USING iceberg")
+    with pytest.raises(rd.TableError) as error:
+        rd.table(spark, name)
+    assert error.value.message.startswith(message)
+    assert error.value.hint == hint
+
+
+def test_a_table_that_is_not_iceberg_is_refused(spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE IF NOT EXISTS spark_catalog.default.plain (a int) USING parquet")
+    try:
+        with pytest.raises(rd.TableError, match="plain is not an Iceberg table"):
+            rd.table(spark, "spark_catalog.default.plain")
+    finally:
+        spark.sql("DROP TABLE spark_catalog.default.plain")
+
+
+def test_spark_connect_is_refused() -> None:
+    class Session:
+        __module__ = "pyspark.sql.connect.session"
+
+    with pytest.raises(rd.SessionError, match="Spark Connect"):
+        rd.table(Session(), "lake.db.t")  # type: ignore[arg-type]
+
+
+def test_an_iceberg_that_is_too_old_is_refused(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Build:
+        @staticmethod
+        def version() -> str:
+            return "1.9.2"
+
+    class Old(Gateway):
+        def _check_iceberg(self) -> str:
+            self.iceberg: Any = type("package", (), {"IcebergBuild": Build})
+            return super()._check_iceberg()
+
+    with pytest.raises(rd.SessionError, match=r"Iceberg 1\.9\.2 is too old: rowdelta needs 1\.10"):
+        Old(spark)
+
+
+def test_a_spark_without_iceberg_is_refused_with_the_package_to_add() -> None:
+    script = """
+        from pyspark.sql import SparkSession
+        import rowdelta as rd
+        spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+        for attempt in (lambda: rd.table(spark, "lake.db.t"), lambda: rd.session("never-made")):
+            try:
+                attempt()
+            except rd.SessionError as error:
+                print("refused:", error)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True, cwd="/tmp"
+    )
+    assert "refused: this Spark session has no Iceberg on its class path\nHint: start Spark with" in done.stdout
+    assert "refused: a Spark is already running without org.apache.iceberg" in done.stdout
+
+
+def test_metadata_shows_schema_specs_snapshots_branches_and_tags(spark: SparkSession, table_name: str) -> None:
+    spark.sql(
+        f"CREATE TABLE {table_name} (id bigint NOT NULL, p struct<x: int, y: string>, d decimal(9, 2)) USING iceberg "
+        "PARTITIONED BY (bucket(4, id)) TBLPROPERTIES ('format-version'='2', 'a'='b')"
+    )
+    table = rd.table(spark, table_name)
+    assert table.metadata.current_snapshot_id is None
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, named_struct('x', 1, 'y', 'z'), 1.5)")
+    spark.sql(f"ALTER TABLE {table_name} CREATE TAG first")
+    spark.sql(f"ALTER TABLE {table_name} ADD PARTITION FIELD truncate(d, 10)")
+    metadata = table.refresh().metadata
+    assert metadata.schema.find("ID").required
+    assert metadata.schema.find("p.y").type_name == "string"
+    assert metadata.schema.find("d").type_name == "decimal(9, 2)"
+    assert [part.transform for part in metadata.spec.fields] == ["bucket[4]", "truncate[10]"]
+    assert set(metadata.specs) == {0, 1}
+    assert metadata.properties["a"] == "b"
+    snapshot = metadata.head("main")
+    assert snapshot is not None
+    assert (snapshot.operation, snapshot.sequence_number) == ("append", 1)
+    assert metadata.tags["first"].snapshot_id == snapshot.id
+    with pytest.raises(rd.InputError, match="no column 'nope'"):
+        metadata.schema.find("nope")

@@ -1,0 +1,36 @@
+"""Whole-table comparison whose failure shows the rows that differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
+    """The rows of a DataFrame as plain sorted tuples."""
+    return sorted((_plain(tuple(row)) for row in frame.collect()), key=repr)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_plain(inner) for inner in value)
+    if isinstance(value, list):
+        return tuple(_plain(inner) for inner in value)
+    if isinstance(value, dict):
+        return tuple(sorted(((_plain(k), _plain(v)) for k, v in value.items()), key=repr))
+    return bytes(value) if isinstance(value, bytearray) else value
+
+
+def assert_same_rows(found: DataFrame, expected: DataFrame | list[tuple[Any, ...]]) -> None:
+    """Fails with the missing and the unexpected rows; the order of rows does not matter, duplicates do."""
+    have = Counter(map(repr, rows(found)))
+    want = Counter(repr(_plain(row)) for row in (expected if isinstance(expected, list) else rows(expected)))
+    missing, extra = want - have, have - want
+    shown = [
+        *(f"- {row} x{n}" for row, n in missing.most_common(10)),
+        *(f"+ {row} x{n}" for row, n in extra.most_common(10)),
+    ]
+    assert not shown, f"{missing.total()} rows are missing (-), {extra.total()} are too many (+):\n" + "\n".join(shown)
