@@ -29,6 +29,20 @@ def test_a_setting_that_needs_a_new_spark_is_refused(spark: SparkSession, tmp_pa
         rd.session(tmp_path, config={"spark.driver.memory": "77g"})
 
 
+def test_a_setting_that_spark_does_not_know_is_taken_while_spark_runs(spark: SparkSession, tmp_path: Path) -> None:
+    other = rd.session(
+        tmp_path, config={"spark.sql.iceberg.vectorization.enabled": False, "rowdelta.scratch.path": "x"}
+    )
+    assert other.conf.get("spark.sql.iceberg.vectorization.enabled") == "false"
+    assert other.conf.get("rowdelta.scratch.path") == "x"
+
+
+def test_a_warehouse_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(rd.SessionError, match="cannot make the warehouse folder"):
+        rd.session(tmp_path / "file" / "folder")
+
+
 def test_a_catalog_name_must_be_plain(tmp_path: Path) -> None:
     with pytest.raises(rd.SessionError, match="'my lake' is not a plain identifier"):
         rd.session(tmp_path, catalog="my lake")
@@ -84,22 +98,46 @@ def test_an_iceberg_that_is_too_old_is_refused(spark: SparkSession, monkeypatch:
         Old(spark)
 
 
-def test_a_spark_without_iceberg_is_refused_with_the_package_to_add() -> None:
+def run_script(script: str, folder: Path) -> str:
+    """Runs a script in a process of its own, where no Spark runs yet, and gives its output."""
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True, cwd=folder
+    ).stdout
+
+
+def test_a_spark_without_iceberg_is_refused_until_it_is_stopped(tmp_path: Path) -> None:
     script = """
         from pyspark.sql import SparkSession
         import rowdelta as rd
         spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-        for attempt in (lambda: rd.table(spark, "lake.db.t"), lambda: rd.session("never-made")):
+        for attempt in (lambda: rd.table(spark, "lake.db.t"), lambda: rd.session("warehouse")):
             try:
                 attempt()
             except rd.SessionError as error:
                 print("refused:", error)
+        spark.stop()
+        spark = rd.session("warehouse", config={"spark.master": "local[1]", "spark.driver.memory": "1g"})
+        spark.sql("CREATE TABLE lake.db.t (id bigint) USING iceberg")
+        print(rd.table(spark, "lake.db.t").name, "opened")
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True, cwd="/tmp"
-    )
-    assert "refused: this Spark session has no Iceberg on its class path\nHint: start Spark with" in done.stdout
-    assert "refused: a Spark is already running without org.apache.iceberg" in done.stdout
+    output = run_script(script, tmp_path)
+    assert "refused: this Spark session has no Iceberg on its class path\nHint: start Spark with" in output
+    assert "refused: a Spark is already running without org.apache.iceberg" in output
+    assert "lake.db.t opened" in output
+
+
+def test_a_spark_that_does_not_start_says_why(tmp_path: Path) -> None:
+    script = """
+        import rowdelta as rd
+        try:
+            rd.session("warehouse", config={"spark.master": "nonsense"})
+        except rd.SessionError as error:
+            print(error)
+    """
+    output = run_script(script, tmp_path)
+    assert "Spark did not start" in output
+    assert "Master must either be" in output
+    assert "\tat " not in output
 
 
 def test_metadata_shows_schema_specs_snapshots_branches_and_tags(spark: SparkSession, table_name: str) -> None:

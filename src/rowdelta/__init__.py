@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from rowdelta._version import __version__
 from rowdelta.errors import (
+    CommitConflictError,
+    CommitStateUnknownError,
     EncodingError,
     FormatError,
     InputError,
@@ -15,6 +17,8 @@ from rowdelta.session import session
 from rowdelta.table import Table, table
 
 __all__ = [
+    "CommitConflictError",
+    "CommitStateUnknownError",
     "EncodingError",
     "FormatError",
     "InputError",

@@ -36,3 +36,11 @@ class TableError(RowDeltaError):
 
 class InputError(RowDeltaError):
     """An argument that makes no sense for the table it was given for."""
+
+
+class CommitConflictError(RowDeltaError):
+    """Another writer changed what this operation read or wrote, so that it cannot be committed as it is."""
+
+
+class CommitStateUnknownError(RowDeltaError):
+    """The catalog did not say whether a commit took place; no file was removed."""

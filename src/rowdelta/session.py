@@ -6,9 +6,10 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -70,7 +71,10 @@ def _catalog_settings(catalog: str, warehouse: str | os.PathLike[str]) -> dict[s
     place = os.fspath(warehouse)
     if not urlparse(place).scheme:
         folder = Path(place).expanduser().absolute()
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SessionError(f"cannot make the warehouse folder {folder}: {error.strerror}") from error
         place = str(folder)
     prefix = f"spark.sql.catalog.{catalog}"
     return {prefix: "org.apache.iceberg.spark.SparkCatalog", f"{prefix}.type": "hadoop", f"{prefix}.warehouse": place}
@@ -107,24 +111,39 @@ def _driver_memory_gib() -> int:
 
 
 def _start(settings: dict[str, str]) -> SparkSession:
-    # spark.log.level takes effect after start-up only; this silences the start itself.
-    settings.setdefault(
-        "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
-    )
+    # spark.log.level takes effect after start-up only; this silences the start itself. An URI has no spaces to quote.
+    quiet = Path(__file__).with_name("log4j2.properties").as_uri()
+    settings.setdefault("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
+    _end_stopped_jvm()
     conf = SparkConf(loadDefaults=True).setAll(list(settings.items()))
     output = _StartupOutput()
     try:
         gateway: JavaGateway = launch_gateway(conf, {"stderr": output.write_end})  # type: ignore[no-untyped-call]
     except (PySparkException, OSError) as error:
+        output.close_write_end()
         raise SessionError(
             f"Spark did not start: {error}\n{output.text()}".rstrip(),
             hint="Spark 4.1 needs a JDK 17 or 21 (JAVA_HOME), and network access the first time to load its packages",
         ) from error
-    finally:
-        output.close_write_end()
-    spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
+    output.close_write_end()
+    try:
+        spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
+    except Py4JJavaError as error:
+        raise SessionError(
+            f"Spark did not start: {error.java_exception.getMessage()}", hint="is one of the settings in config wrong?"
+        ) from error
     output.pass_on()
     return spark
+
+
+def _end_stopped_jvm() -> None:
+    """Ends the JVM that a stopped Spark left behind: PySpark would use it again, with its old packages and memory."""
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 - PySpark has no other way to let go of a JVM
+    if gateway is None or "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has one JVM for the whole run
+        return
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
 
 
 def _join(running: SparkSession, settings: Mapping[str, str], *, delta: bool) -> SparkSession:
@@ -139,12 +158,14 @@ def _join(running: SparkSession, settings: Mapping[str, str], *, delta: bool) ->
         )
     joined = running.newSession()
     for key, value in settings.items():
-        if joined.conf.isModifiable(key) or key.startswith("spark.sql.catalog."):
+        if joined.conf.get(key, None) == value:
+            continue
+        try:
             joined.conf.set(key, value)
-        elif joined.conf.get(key, None) != value:
+        except PySparkException as error:
             raise SessionError(
                 f"{key} cannot be changed to {value!r} while Spark runs", hint="call spark.stop() before rd.session()"
-            )
+            ) from error
     return joined
 
 
@@ -170,7 +191,9 @@ class _StartupOutput:
         self._lines.clear()
 
     def text(self) -> str:
-        return "".join(self._lines[-20:])
+        """The last lines, once the JVM has ended, without Java's stack frames."""
+        self._thread.join(timeout=5)
+        return "".join([line for line in self._lines if not line.startswith("\tat ")][-20:])
 
     def _pump(self, stream: IO[str]) -> None:
         with stream:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowdelta.iceberg import TableHandle, list_delete_files
+from rowdelta.ops import DeleteKeys
+from rowdelta.scan import MAX_BROADCAST_BYTES, create_view, live_frame
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    import datetime as dt
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from rowdelta.iceberg import TableMetadata
 
@@ -42,6 +47,65 @@ class Table:
         """Reads the newest metadata from the catalog."""
         self._handle.refresh()
         return self
+
+    def read(
+        self,
+        where: str | Column | None = None,
+        columns: Sequence[str | Column] | None = None,
+        *,
+        snapshot_id: int | None = None,
+        timestamp: str | dt.datetime | None = None,
+        tag: str | None = None,
+        max_broadcast_bytes: int = MAX_BROADCAST_BYTES,
+    ) -> DataFrame:
+        """The live rows: every kind of delete applied.
+
+        A table without equality deletes is read by Iceberg alone. Otherwise Iceberg reads it without them, and they are
+        applied as joins inside Spark; filters and columns still reach the scan.
+
+        Args:
+            where: Rows to keep, as a SQL predicate or a Column.
+            columns: Columns to return; all of them when left out.
+            snapshot_id: The state after this snapshot.
+            timestamp: The state at this time, as a datetime or ISO text; without a time zone it is UTC.
+            tag: The state of this tag.
+            max_broadcast_bytes: Deletes that take more memory are joined by a shuffle instead.
+
+        Examples:
+            >>> t.read(where="amount > 10", columns=["id", "amount"]).show()  # doctest: +SKIP
+        """
+        self._handle.refresh()
+        frame = live_frame(self._handle, max_broadcast_bytes, snapshot_id=snapshot_id, timestamp=timestamp, tag=tag)
+        if where is not None:
+            frame = frame.where(where)
+        return frame if columns is None else frame.select(*columns)
+
+    def view(self, name: str) -> DataFrame:
+        """Makes a temporary view of the live rows, and keeps it current through every change that rowdelta makes.
+
+        Args:
+            name: The view's name in Spark SQL.
+        """
+        self._handle.refresh()
+        return create_view(self._handle, name)
+
+    def delete_keys(
+        self, keys: DataFrame, key: str | Sequence[str], *, encoding: str | None = None, scope: str = "auto"
+    ) -> DeleteKeys:
+        """Deletes every row that has one of some keys, without looking for the rows.
+
+        Args:
+            keys: The keys; other columns are ignored, save those that partitions are made of. A null key deletes the
+                rows where the column is null.
+            key: The column or columns that make up the key.
+            encoding: `deletion-vector`, `hash-map` or `full-row`: use this one or fail. Left out, the table's
+                properties decide, and what is not possible falls back to standard delete files.
+            scope: `partition` (the keys carry the partition columns), `global` (all partitions), or `auto`.
+
+        Examples:
+            >>> t.delete_keys(spark.createDataFrame([(7,), (9,)], "id bigint"), key="id").execute()  # doctest: +SKIP
+        """
+        return DeleteKeys(self._handle, keys, key, encoding, scope)
 
     def delete_files(self, snapshot_id: int | None = None) -> DataFrame:
         """Every live delete file: its kind, its size, and the data files that it can still apply to.

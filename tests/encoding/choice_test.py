@@ -408,7 +408,8 @@ def test_positions_stay_vectors_on_v3_whatever_their_share() -> None:
 def test_the_old_strategy_property_still_works_and_warns_at_the_caller() -> None:
     with pytest.warns(DeprecationWarning, match="write.delete.strategy") as warned:
         choice = choose_encoding(keys(properties={"write.delete.strategy": "equality"}))
-    assert choice.encoding is VECTOR
+    assert (choice.encoding, choice.honoured_hint) == (FULL_ROW, False)
+    assert choice.reason == "write.delete.equality-vector.enabled is false"
     assert warned[0].filename == __file__
 
 

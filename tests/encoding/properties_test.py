@@ -80,10 +80,10 @@ def test_a_bad_value_is_refused_with_the_property_and_the_value(name: str, value
     assert error.value.hint.startswith("use ")
 
 
-def test_the_old_strategy_equality_enables_and_prefers_vectors() -> None:
+def test_the_old_strategy_equality_prefers_vectors_but_does_not_enable_them() -> None:
     with pytest.warns(DeprecationWarning, match=r"write\.delete\.strategy \('equality'\) is deprecated: set write"):
         parsed = DeleteProperties.from_mapping({STRATEGY: "equality"})
-    assert (parsed.hint, parsed.equality_vector_enabled) == ("deletion-vector", True)
+    assert (parsed.hint, parsed.equality_vector_enabled) == ("deletion-vector", False)
 
 
 @pytest.mark.parametrize("strategy", ["position", "anything"])
@@ -95,11 +95,6 @@ def test_any_other_old_strategy_is_auto(strategy: str) -> None:
 def test_the_old_strategy_is_ignored_beside_the_hint() -> None:
     with pytest.warns(DeprecationWarning, match=r"it is ignored because write\.delete\.encoding-hint is set"):
         assert DeleteProperties.from_mapping({STRATEGY: "equality", HINT: "auto"}) == DeleteProperties()
-
-
-def test_the_old_strategy_does_not_enable_what_is_disabled() -> None:
-    with pytest.warns(DeprecationWarning, match="is deprecated"):
-        assert not DeleteProperties.from_mapping({STRATEGY: "equality", ENABLED: "false"}).equality_vector_enabled
 
 
 def test_the_warning_points_at_the_caller() -> None:

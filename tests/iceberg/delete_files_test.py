@@ -7,6 +7,8 @@ import pytest
 import rowdelta as rd
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 
@@ -89,6 +91,17 @@ def test_a_branch_shows_its_own_delete_files(spark: SparkSession, table_name: st
     with pytest.raises(rd.InputError, match="no branch 'audti'") as error:
         rd.table(spark, table_name, branch="audti")
     assert error.value.hint == "the branches are main, audit"
+
+
+def test_a_delete_of_another_session_is_listed_although_the_catalog_has_cached_the_table(
+    spark: SparkSession, warehouse: Path, table_name: str
+) -> None:
+    make(spark, table_name, 3)
+    table = rd.table(spark, table_name)
+    spark.sql(f"REFRESH TABLE {table_name}")  # the cache lets go of the table that the handle has ...
+    spark.table(table_name).count()  # ... and holds another one
+    rd.session(warehouse).sql(f"DELETE FROM {table_name} WHERE id = 7")
+    assert table.delete_files().count() == 1
 
 
 def test_names_and_paths_with_special_characters_work(spark: SparkSession) -> None:

@@ -42,6 +42,13 @@ def test_delete_files_lists_what_the_table_is_known_to_hold(
         return
     table = rd.table(spark, name)
     found = table.delete_files().toArrow().to_pylist()
-    assert table.metadata.format_version == case.facts["format_version"]
+    metadata = table.metadata
+    assert metadata.format_version == case.facts["format_version"]
+    assert metadata.current_snapshot_id == case.facts["current_snapshot_id"]
+    assert [column.name for column in metadata.schema.fields] == case.facts["columns"]
     assert Counter(kind(row["content"], row["format"]) for row in found) == case.facts["delete_kinds"]
     assert len(found) == case.facts["delete_files"]
+    targets = case.facts.get("dangling_delete_targets", [])
+    for row in found:
+        if (row["referenced_data_file"] or "").rpartition("/")[2] in targets:
+            assert (row["applies_to"], row["dangling"]) == (0, True)

@@ -18,6 +18,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
+    epilog="Example: `rowdelta delete-files db.orders --warehouse warehouse`",
 )
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]

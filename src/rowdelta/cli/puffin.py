@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
 
 from rowdelta.codec import (
@@ -13,11 +14,9 @@ from rowdelta.codec import (
     HASH_BLOB_TYPE,
     BlobMetadata,
     PathSource,
-    bitmap_to_numpy,
     decode_edv,
     decode_hashed,
     decode_vector,
-    get_codec,
     read_blob,
     read_puffin,
 )
@@ -27,10 +26,10 @@ from rowdelta.errors import FormatError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy.typing as npt
+    from pyroaring import BitMap, BitMap64
 
 BINS = 40
-MOST_VALUES = 50_000_000
+LONGEST_NUMBER = 19  # digits of the largest long
 BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -57,38 +56,51 @@ def _blob(blob: BlobMetadata, source: PathSource) -> dict[str, Any]:
         "compression-codec": blob.compression_codec,
         "properties": dict(blob.properties),
     }
-    values = _values(blob, source)
-    if values is not None:
-        document["cardinality"] = len(values)
-        if len(values):
-            document |= {"min": int(values[0]), "max": int(values[-1]), "histogram": _histogram(values)}
+    held = _held(blob, source)
+    if held is not None:
+        document["cardinality"] = len(held.bitmap)
+        if held.bitmap:
+            document |= {"min": held.minimum, "max": held.maximum, "histogram": _histogram(held.bitmap)}
     return document
 
 
-def _values(blob: BlobMetadata, source: PathSource) -> npt.NDArray[Any] | None:
-    """The sorted positions, keys or hashes inside a blob of deletes; other kinds of blobs have none."""
-    if blob.type == DELETION_VECTOR_V1:
-        vector = decode_vector(read_blob(source, blob), cardinality=_cardinality(blob))
-        return bitmap_to_numpy(vector, limit=MOST_VALUES)
+@dataclass(frozen=True)
+class _Held:
+    """The positions, keys or hashes inside a blob; they may be billions, so they are never listed."""
+
+    bitmap: BitMap | BitMap64
+    minimum: int | None
+    maximum: int | None
+
+
+def _held(blob: BlobMetadata, source: PathSource) -> _Held | None:
+    """What a blob of deletes holds; None for other kinds of blobs."""
     if blob.type in {EDV_V1, EDV_V2}:
         edv = decode_edv(blob, read_blob(source, blob))
-        return get_codec(edv.codec).decode(bitmap_to_numpy(edv.bitmap, limit=MOST_VALUES))
-    if blob.type == HASH_BLOB_TYPE:
-        return np.frombuffer(decode_hashed(read_blob(source, blob)).bitmap.to_array(), np.uint32)
-    return None
+        return _Held(edv.bitmap, edv.value_min, edv.value_max)
+    bitmap: BitMap | BitMap64
+    if blob.type == DELETION_VECTOR_V1:
+        bitmap = decode_vector(read_blob(source, blob), cardinality=_cardinality(blob))
+    elif blob.type == HASH_BLOB_TYPE:
+        bitmap = decode_hashed(read_blob(source, blob)).bitmap
+    else:
+        return None
+    return _Held(bitmap, bitmap.min(), bitmap.max()) if bitmap else _Held(bitmap, None, None)
 
 
 def _cardinality(blob: BlobMetadata) -> int | None:
     text = blob.properties.get("cardinality")
-    if text is not None and not text.isdecimal():
+    if text is not None and not (text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER):
         raise FormatError(f"blob property cardinality is {text!r}, not a number")
     return None if text is None else int(text)
 
 
-def _histogram(values: npt.NDArray[Any]) -> list[int]:
-    """Values per equal slice of the range."""
-    counts, _ = np.histogram(values.astype(np.float64), bins=BINS)
-    return [int(count) for count in counts]
+def _histogram(bitmap: BitMap | BitMap64) -> list[int]:
+    """Values per equal slice of the range, counted by rank."""
+    low, width = bitmap.min(), bitmap.max() - bitmap.min() + 1
+    slices = min(BINS, width)
+    up_to = [0, *(bitmap.rank(low + width * end // slices - 1) for end in range(1, slices + 1))]
+    return [after - before for before, after in pairwise(up_to)]
 
 
 def show(report: dict[str, Any]) -> None:

@@ -86,7 +86,7 @@ class DeleteProperties:
         prefers_equality = _prefers_equality(properties, stacklevel + 1)
         return cls(
             hint=_word(properties, ENCODING_HINT, HINTS, HINT_DELETION_VECTOR if prefers_equality else HINT_AUTO),
-            equality_vector_enabled=_boolean(properties, EQUALITY_VECTOR_ENABLED, default=prefers_equality),
+            equality_vector_enabled=_boolean(properties, EQUALITY_VECTOR_ENABLED, default=False),
             equality_vector_codecs=_words(properties, EQUALITY_VECTOR_CODECS, CODECS),
             equality_vector_max_sparsity=_positive(properties, EQUALITY_VECTOR_MAX_SPARSITY, DEFAULT_MAX_SPARSITY),
             hash_map_enabled=_boolean(properties, HASH_MAP_ENABLED, default=False),

@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
+from rowdelta.iceberg.commit import NewDelete, RowChange, commit
+from rowdelta.iceberg.content_files import ContentFile
 from rowdelta.iceberg.delete_files import list_delete_files
+from rowdelta.iceberg.delete_rows import column_path, delete_rows
 from rowdelta.iceberg.handle import TableHandle
+from rowdelta.iceberg.manifests import DataEntry, DeleteEntry
 from rowdelta.iceberg.metadata import Field, PartitionField, PartitionSpec, Reference, Schema, Snapshot, TableMetadata
+from rowdelta.iceberg.partitions import partition_names
+from rowdelta.iceberg.puffin_footers import footer
+from rowdelta.iceberg.shadow import SnapshotFiles, shadow, snapshot_files
+from rowdelta.iceberg.staged import StagedFiles, stage_key_files
 from rowdelta.iceberg.versions import DELTA_PACKAGE, ICEBERG_PACKAGE
 
 __all__ = [
     "DELTA_PACKAGE",
     "ICEBERG_PACKAGE",
+    "ContentFile",
+    "DataEntry",
+    "DeleteEntry",
     "Field",
+    "NewDelete",
     "PartitionField",
     "PartitionSpec",
     "Reference",
+    "RowChange",
     "Schema",
     "Snapshot",
+    "SnapshotFiles",
+    "StagedFiles",
     "TableHandle",
     "TableMetadata",
+    "column_path",
+    "commit",
+    "delete_rows",
+    "footer",
     "list_delete_files",
+    "partition_names",
+    "shadow",
+    "snapshot_files",
+    "stage_key_files",
 ]

@@ -1,13 +1,14 @@
 """Every live delete file of a snapshot as a DataFrame, with the data files that it can still apply to.
 
-All of it comes from Iceberg's `entries` metadata table inside Spark: the cost is one pass over the manifests, whatever
-the number of files. The rules are those of Iceberg's delete index: sequence numbers, partition scope, paths, bounds.
+All of it comes from Iceberg's `entries` metadata table inside Spark: a few passes over the manifests for each set of
+key columns, whatever the number of files. The rules are those of Iceberg's delete index: sequence numbers, partition
+scope, paths, bounds.
 """
 
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - what everybody calls it
@@ -54,15 +55,18 @@ def list_delete_files(handle: TableHandle, snapshot_id: int | None = None) -> Da
     a file), `sequence`, `partition` (null: not bound to one), `applies_to` (data files that may hold a matching row, by
     metadata alone), `dangling` (there is none), then `format`, `key` (equality columns), `referenced_data_file`,
     `content_offset`, `spec_id` and `snapshot_id`.
+
+    Iceberg's metadata tables do not show a partition field whose source column has been dropped. Its value is `?` then,
+    and `applies_to` counts the files of all its values: too many, never too few.
     """
     snapshot = handle.snapshot(snapshot_id)
     if snapshot is None:
         return handle.spark.createDataFrame([], SCHEMA)
-    entries = handle.metadata_table("entries", snapshot.id).where("status < 2")
+    entries = handle.gateway.metadata_table(handle.full_name, "entries", snapshot.id).where("status < 2")
     file = F.col("data_file")
-    # Iceberg leaves the column out where no spec of the table has a field.
-    partitioned = any(spec.fields for spec in handle.metadata.specs.values())
-    partition = file["partition"] if partitioned else F.lit("")
+    shown = _shown_partition_fields(entries)
+    # Iceberg leaves the column out where it would have no field.
+    partition = file["partition"] if shown else F.lit("")
     entries = entries.select(
         "snapshot_id",
         F.col("sequence_number").alias("sequence"),
@@ -81,14 +85,19 @@ def list_delete_files(handle: TableHandle, snapshot_id: int | None = None) -> Da
     data = entries.where("content = 0").select("file_path", "spec_id", "partition", "sequence", "readable_metrics")
     counted = _counts(handle, deletes, data)
     found = deletes.join(counted, "id", "left").join(_encodings(handle, deletes), "file_path", "left")
-    return found.select(*_output(handle)).orderBy("sequence", "path", "content_offset")
+    return found.select(*_output(handle, shown)).orderBy("sequence", "path", "content_offset")
+
+
+def _shown_partition_fields(entries: DataFrame) -> frozenset[str]:
+    file: Any = entries.schema["data_file"].dataType
+    return frozenset(file["partition"].dataType.names if "partition" in file.names else ())
 
 
 def _path_bound(bounds: Column) -> Column:
     return bounds[F.lit(DELETE_FILE_PATH_ID)]
 
 
-def _output(handle: TableHandle) -> list[Column]:
+def _output(handle: TableHandle, shown_partition_fields: frozenset[str]) -> list[Column]:
     is_vector = F.expr("content = 1 and file_format = 'PUFFIN'")
     applies_to = F.coalesce("applies", F.lit(0).cast("long"))
     columns = {
@@ -100,7 +109,7 @@ def _output(handle: TableHandle) -> list[Column]:
         "records": F.col("record_count"),
         "bytes": F.coalesce("content_size_in_bytes", "file_size_in_bytes"),
         "sequence": F.col("sequence"),
-        "partition": _partition_text(handle.metadata.specs),
+        "partition": _partition_text(handle.metadata.specs, shown_partition_fields),
         "applies_to": applies_to,
         "dangling": applies_to == 0,
         "format": F.lower("file_format"),
@@ -113,19 +122,22 @@ def _output(handle: TableHandle) -> list[Column]:
     return [columns[name].alias(name) for name in COLUMNS]
 
 
-def _partition_text(specs: dict[int, PartitionSpec]) -> Column:
+def _partition_text(specs: dict[int, PartitionSpec], shown: frozenset[str]) -> Column:
     """`region=EU/day=2024-01-01`, with the fields of the file's own spec; null where the spec has none."""
+    # Iceberg shows one column per field id, named as the newest spec names it.
+    names = {part.field_id: part.name for _, spec in sorted(specs.items()) for part in spec.fields}
     text = F.lit(None).cast("string")
     for spec in specs.values():
         if not spec.is_unpartitioned:
             parts = [
-                F.concat(
-                    F.lit(f"{part.name}="), F.coalesce(F.col("partition")[part.name].cast("string"), F.lit("null"))
-                )
-                for part in spec.fields
+                F.concat(F.lit(f"{part.name}="), _partition_value(names[part.field_id], shown)) for part in spec.fields
             ]
             text = F.when(F.col("spec_id") == spec.id, F.concat_ws("/", *parts)).otherwise(text)
     return text
+
+
+def _partition_value(name: str, shown: frozenset[str]) -> Column:
+    return F.coalesce(F.col("partition")[name].cast("string"), F.lit("null")) if name in shown else F.lit("?")
 
 
 def _key_names(columns: dict[int, Field]) -> Column:
@@ -167,10 +179,11 @@ def _counts(handle: TableHandle, deletes: DataFrame, data: DataFrame) -> DataFra
             key,
             F.expr("f.sequence < d.sequence"),
         )
-        pairs += [
-            of_key.where(F.col("d.spec_id").isin(global_specs)).join(F.broadcast(f), applies),
-            of_key.where(~F.col("d.spec_id").isin(global_specs)).join(f, same_partition & applies),
-        ]
+        # Each pair is one more pass over the manifests, so none is made for specs that the table does not have.
+        if global_specs:
+            pairs.append(of_key.where(F.col("d.spec_id").isin(global_specs)).join(F.broadcast(f), applies))
+        if len(global_specs) < len(metadata.specs):
+            pairs.append(of_key.where(~F.col("d.spec_id").isin(global_specs)).join(f, same_partition & applies))
     matched = reduce(lambda left, right: left.unionAll(right), (pair.select("d.id") for pair in pairs))
     return matched.groupBy("id").agg(F.count("*").alias("applies"))
 

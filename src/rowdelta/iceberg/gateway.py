@@ -13,7 +13,7 @@ from rowdelta.iceberg.versions import ICEBERG_PACKAGE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 MINIMUM_ICEBERG = (1, 10)
 
@@ -75,6 +75,17 @@ class Gateway:
         for index, value in enumerate(values):
             array[index] = value
         return array
+
+    def metadata_table(self, name: str, kind: str, snapshot_id: int) -> DataFrame:
+        """Iceberg's metadata table (`entries`, `files`, ...) of a table, named in full, as of a snapshot.
+
+        The catalog's cache may hold an older state of the table than a handle does. A snapshot that this state does not
+        know would give no rows and no error, so the cached table is brought up to date first.
+        """
+        cached = self.iceberg.spark.Spark3Util.loadIcebergTable(self.session, name)
+        if cached.snapshot(snapshot_id) is None:
+            cached.refresh()
+        return self.spark.sql(f"SELECT * FROM {name}.{kind} VERSION AS OF {snapshot_id}")
 
     def string_map(self, values: Mapping[str, str]) -> Any:
         """A `Map<String, String>`."""

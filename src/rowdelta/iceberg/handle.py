@@ -13,7 +13,9 @@ from pyspark.errors import PySparkException
 from rowdelta.errors import InputError, TableError
 from rowdelta.iceberg.file_io import FileIO
 from rowdelta.iceberg.gateway import Gateway
+from rowdelta.iceberg.manifests import ManifestReader
 from rowdelta.iceberg.metadata import Snapshot, TableMetadata, parse_metadata
+from rowdelta.iceberg.scratch import ScratchFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,15 +38,33 @@ class TableHandle:
 
     def refresh(self) -> TableMetadata:
         """Reads the newest metadata from the catalog."""
-        self._table.refresh()
-        current = self._table.operations().current()
-        self.metadata = parse_metadata(json.loads(self.gateway.iceberg.TableMetadataParser.toJson(current)))
+        try:
+            self._table.refresh()
+        except (Py4JJavaError, PySparkException) as error:
+            raise _load_error(self.spark, self.name, error) from error
+        self.document = self._read_document()
+        self.metadata = parse_metadata(self.document)
         return self.metadata
+
+    def _read_document(self) -> dict[str, Any]:
+        current = self._table.operations().current()
+        document: dict[str, Any] = json.loads(self.gateway.iceberg.TableMetadataParser.toJson(current))
+        return document
 
     @cached_property
     def io(self) -> FileIO:
         """Bytes of this table's files, through the table's own FileIO and so with its credentials."""
         return FileIO(self._table.io())
+
+    @cached_property
+    def manifests(self) -> ManifestReader:
+        """The table's manifests, each read once."""
+        return ManifestReader(self.io)
+
+    @cached_property
+    def scratch(self) -> ScratchFiles:
+        """Scratch files of this table that the process needs to its end."""
+        return ScratchFiles(self.io)
 
     @property
     def full_name(self) -> str:
@@ -53,6 +73,16 @@ class TableHandle:
         identifier = parsed.identifier()
         parts = [parsed.catalog().name(), *identifier.namespace(), identifier.name()]
         return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
+
+    @property
+    def catalog(self) -> str:
+        """The name of the catalog that the table is in."""
+        parsed = self.gateway.iceberg.spark.Spark3Util.catalogAndIdentifier(self.gateway.session, self.name)
+        return str(parsed.catalog().name())
+
+    def new_data_location(self, file_name: str) -> str:
+        """Where the table wants a new file of this name."""
+        return str(self._table.locationProvider().newDataLocation(file_name))
 
     def snapshot(self, snapshot_id: int | None = None) -> Snapshot | None:
         """The snapshot of an id, or the head of this handle's branch."""
@@ -66,7 +96,7 @@ class TableHandle:
 
     def metadata_table(self, kind: str, snapshot_id: int) -> DataFrame:
         """Iceberg's own metadata table (`entries`, `files`, ...) as of a snapshot."""
-        return self.spark.sql(f"SELECT * FROM {self.full_name}.{kind} VERSION AS OF {snapshot_id}")
+        return self.gateway.metadata_table(self.full_name, kind, snapshot_id)
 
 
 def _load(gateway: Gateway, name: str) -> Any:

@@ -17,6 +17,12 @@ class Field:
     name: str
     type: str | dict[str, Any]
     required: bool
+    path: tuple[str, ...] = ()
+
+    @property
+    def sql(self) -> str:
+        """The column in SQL, each part of its path quoted."""
+        return ".".join(f"`{part.replace('`', '``')}`" for part in self.path or (self.name,))
 
     @property
     def type_name(self) -> str:
@@ -35,7 +41,7 @@ class Schema:
     def by_id(self) -> dict[int, Field]:
         """Every column by its id; the fields of structs are there too, with dotted names."""
         found: dict[int, Field] = {}
-        _collect(self.fields, "", found)
+        _collect(self.fields, (), found)
         return found
 
     @cached_property
@@ -56,11 +62,12 @@ class Schema:
         )
 
 
-def _collect(fields: tuple[Field, ...], prefix: str, found: dict[int, Field]) -> None:
+def _collect(fields: tuple[Field, ...], parents: tuple[str, ...], found: dict[int, Field]) -> None:
     for column in fields:
-        found[column.id] = Field(column.id, prefix + column.name, column.type, column.required)
+        path = (*parents, column.name)
+        found[column.id] = Field(column.id, ".".join(path), column.type, column.required, path)
         if isinstance(column.type, dict) and column.type["type"] == "struct":
-            _collect(_fields(column.type), f"{prefix}{column.name}.", found)
+            _collect(_fields(column.type), path, found)
 
 
 def _fields(struct: dict[str, Any]) -> tuple[Field, ...]:

@@ -1,0 +1,275 @@
+"""One snapshot for one operation: rows and deletes appear together, or not at all.
+
+Iceberg makes the snapshot inside a transaction that is never committed: validation, sequence numbers and manifests
+are all its own. Its manifest writer, though, leaves out where the blob of an equality delete vector lies, and then
+cannot plan or remove the entry. So the manifests of that snapshot that hold vectors are written once more, whole and
+one vector each, and the snapshot with these is what the catalog gets.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+import uuid
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from rowdelta.encoding import DeleteFileFacts, validate
+from rowdelta.errors import CommitConflictError, CommitStateUnknownError, RowDeltaError, TableError
+from rowdelta.iceberg.content_files import to_java
+from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
+from rowdelta.iceberg.manifests import EQUALITY, AvroFile, with_encoding
+from rowdelta.iceberg.puffin_footers import footer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rowdelta.encoding import DeleteEncoding
+    from rowdelta.iceberg.content_files import ContentFile
+    from rowdelta.iceberg.handle import TableHandle
+    from rowdelta.iceberg.metadata import Snapshot
+    from rowdelta.iceberg.staged import StagedFiles
+
+_PUFFIN: Final = "PUFFIN"
+_MANIFESTS_AT_MOST: Final = 10
+
+
+@dataclass(frozen=True)
+class NewDelete:
+    """A delete file to be added, with its encoding."""
+
+    file: ContentFile
+    encoding: DeleteEncoding
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """What one operation adds.
+
+    Attributes:
+        deletes: New delete files.
+        rows: New data files, already written.
+        summary: Further entries of the snapshot's summary.
+        configure: Called with Iceberg's `RowDelta` before each attempt, for removals and validations.
+    """
+
+    deletes: Sequence[NewDelete] = ()
+    rows: StagedFiles | None = None
+    summary: Mapping[str, str] = field(default_factory=dict)
+    configure: Callable[[Any], None] | None = None
+
+
+def commit(handle: TableHandle, change: RowChange) -> Snapshot:
+    """Commits a change to the handle's branch, trying again when another writer was faster.
+
+    Raises:
+        CommitConflictError: Validation failed, or other writers were faster too often. The files of the change are
+            gone. CommitStateUnknownError: The catalog did not answer; everything is left in place.
+    """
+    for new in change.deletes:
+        _check(new)
+    retries = _Retries(handle.metadata.properties)
+    attempt = _Attempt(handle, change)
+    try:
+        while not attempt.succeeds(retries):
+            attempt = _Attempt(handle, change)
+    except BaseException:
+        if not attempt.in_doubt:
+            attempt.clean_up(None)
+            _remove_files(handle, change)
+        raise
+    handle.refresh()
+    handle.spark.catalog.refreshTable(handle.full_name)
+    return handle.metadata.snapshots[attempt.snapshot_id]
+
+
+def _check(new: NewDelete) -> None:
+    file = new.file
+    assert file.content is not None
+    validate(
+        DeleteFileFacts(
+            content=file.content,
+            file_format=file.file_format,
+            encoding=new.encoding,
+            equality_field_ids=tuple(file.equality_ids or ()) or None,
+            referenced_data_file=file.referenced_data_file,
+            path=file.path,
+        )
+    )
+
+
+def _remove_files(handle: TableHandle, change: RowChange) -> None:
+    handle.io.delete({new.file.path for new in change.deletes})
+    if change.rows is not None:
+        change.rows.remove()
+
+
+class _LostRaceError(Exception):
+    """The table moved on between two looks at it."""
+
+
+class _Retries:
+    """Iceberg's own settings for commits that lost a race."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._left = int(properties.get("commit.retry.num-retries", 4))
+        self._wait_ms = int(properties.get("commit.retry.min-wait-ms", 100))
+        self._max_wait_ms = int(properties.get("commit.retry.max-wait-ms", 60_000))
+        self._deadline = time.monotonic() + int(properties.get("commit.retry.total-timeout-ms", 1_800_000)) / 1000
+
+    def wait_or_fail(self, error: Exception, *, in_doubt: bool) -> None:
+        if in_doubt:
+            raise CommitStateUnknownError(
+                f"the catalog did not say whether the commit took place: {java_message(error)}",
+                hint="look at the table's newest snapshot before you run it again; no file was removed",
+            ) from error
+        if not isinstance(error, _LostRaceError) and java_name(error) != "CommitFailedException":
+            raise _translated(error) from error
+        if self._left == 0 or time.monotonic() > self._deadline:
+            raise CommitConflictError(
+                f"other writers were faster every time: {java_message(error)}",
+                hint="run it again, or raise the table property commit.retry.num-retries",
+            ) from error
+        self._left -= 1
+        time.sleep(self._wait_ms / 1000 * random.uniform(0.9, 1.1))  # noqa: S311 - jitter, not a secret
+        self._wait_ms = min(self._wait_ms * 2, self._max_wait_ms)
+
+
+def _translated(error: Exception) -> RowDeltaError:
+    name, text = java_name(error), java_message(error)
+    if name == "ValidationException":
+        return CommitConflictError(f"another writer changed the same data: {text}", hint="read again and run it again")
+    return TableError(f"the commit failed: {name}: {text}")
+
+
+class _Attempt:
+    """One try to commit, and the metadata files that it wrote."""
+
+    def __init__(self, handle: TableHandle, change: RowChange) -> None:
+        self._handle = handle
+        self._change = change
+        self._written: list[str] = []
+        self.snapshot_id = 0
+        self.done = False
+        self.in_doubt = False
+
+    def succeeds(self, retries: _Retries) -> bool:
+        """Whether the commit went through; False after a lost race that may be run again."""
+        try:
+            self._run()
+        except (_LostRaceError, *JavaError) as error:
+            self.clean_up(error)
+            retries.wait_or_fail(error, in_doubt=self.in_doubt)
+        return self.done
+
+    def _run(self) -> None:
+        handle, table = self._handle, self._handle._table
+        operations = table.operations()
+        transaction = table.newTransaction()
+        base = operations.current()
+        delta = self._row_delta(transaction)
+        delta.commit()  # in the transaction only: nothing is visible yet
+        made = transaction.table().snapshot(handle.branch)
+        snapshot = json.loads(handle.gateway.iceberg.SnapshotParser.toJson(made, False))
+        listing = handle.manifests.read(snapshot["manifest-list"])
+        mine = [record for record in listing.records if record["added_snapshot_id"] == snapshot["snapshot-id"]]
+        self._written = [snapshot["manifest-list"], *(record["manifest_path"] for record in mine)]
+        # The snapshot must continue the metadata that it is committed to, whoever else uses this table object.
+        if snapshot["sequence-number"] != base.lastSequenceNumber() + 1:
+            raise _LostRaceError
+        stale = self._complete(operations, snapshot, listing)
+        builder = handle.gateway.iceberg.TableMetadata.buildFrom(base)
+        parsed = handle.gateway.iceberg.SnapshotParser.fromJson(json.dumps(snapshot))
+        metadata = builder.setBranchSnapshot(parsed, handle.branch).build()
+        self.in_doubt = True
+        operations.commit(base, metadata)
+        self.in_doubt, self.done = False, True
+        self.snapshot_id = int(snapshot["snapshot-id"])
+        handle.io.delete(stale)
+
+    def clean_up(self, error: Exception | None) -> None:
+        """Removes the metadata files of an attempt, unless the catalog may have taken it.
+
+        As in Iceberg itself, only a failure that says so is known to have left nothing behind.
+        """
+        java = getattr(error, "java_exception", None)
+        if self.in_doubt and java is not None:
+            cleanable = self._handle.gateway.java_class("org.apache.iceberg.exceptions.CleanableFailure")
+            self.in_doubt = not cleanable.isInstance(java)
+        if not self.in_doubt and not self.done:
+            self._handle.io.delete(self._written)
+
+    def _row_delta(self, transaction: Any) -> Any:
+        handle, change = self._handle, self._change
+        delta = transaction.newRowDelta().toBranch(handle.branch)
+        for new in change.deletes:
+            delta.addDeletes(to_java(handle, new.file))
+        if change.rows is not None:
+            change.rows.add_to(delta)
+        for key, value in change.summary.items():
+            delta.set(key, value)
+        if change.configure is not None:
+            change.configure(delta)
+        return delta
+
+    def _complete(self, operations: Any, snapshot: dict[str, Any], listing: AvroFile) -> list[str]:
+        """Rewrites the new manifests that hold vectors and points the snapshot at them; returns what is not needed."""
+        stale, records = [], []
+        for record in listing.records:
+            new = record["content"] and record["added_snapshot_id"] == snapshot["snapshot-id"]
+            avro = self._handle.manifests.read(record["manifest_path"]) if new else None
+            if avro is None or not any(map(_is_vector, avro.records)):
+                records.append(record)
+                continue
+            stale.append(record["manifest_path"])
+            records += [self._write_manifest(operations, record, part) for part in self._parts(avro)]
+        if not stale:
+            return []
+        stale.append(snapshot["manifest-list"])
+        name = f"snap-{snapshot['snapshot-id']}-1-{uuid.uuid4()}.avro"
+        snapshot["manifest-list"] = self._write(operations, name, replace(listing, records=records).to_bytes())
+        return stale
+
+    def _parts(self, avro: AvroFile) -> list[AvroFile]:
+        """A few vectors get a manifest each, so that removing one rewrites nothing; many share one.
+
+        Iceberg merges manifests when there are a hundred of them, and then drops where the blobs are once more.
+        """
+        schema = with_encoding(avro.schema)
+        encodings = {new.file.path: new.encoding.id for new in self._change.deletes}
+        for record in avro.records:
+            file = record["data_file"]
+            file["encoding"] = encodings.get(file["file_path"])
+            if _is_vector(record):
+                self._fill(file)
+        vectors = [[record] for record in avro.records if _is_vector(record)]
+        if len(vectors) > _MANIFESTS_AT_MOST:
+            vectors = [[record for (record,) in vectors]]
+        rest = [record for record in avro.records if not _is_vector(record)]
+        return [replace(avro, schema=schema, records=records) for records in [*vectors, rest] if records]
+
+    def _fill(self, file: dict[str, Any]) -> None:
+        (blob,) = footer(self._handle, file["file_path"], file["file_size_in_bytes"]).blobs
+        file["content_offset"], file["content_size_in_bytes"] = blob.offset, blob.length
+
+    def _write_manifest(self, operations: Any, record: dict[str, Any], part: AvroFile) -> dict[str, Any]:
+        data = part.to_bytes()
+        path = self._write(operations, f"{uuid.uuid4()}-m0.avro", data)
+        counts = {f"{name}_{what}_count": 0 for name in ("added", "existing", "deleted") for what in ("files", "rows")}
+        for entry in part.records:
+            status = ("existing", "added", "deleted")[entry["status"]]
+            counts[f"{status}_files_count"] += 1
+            counts[f"{status}_rows_count"] += entry["data_file"]["record_count"]
+        return {**record, **counts, "manifest_path": path, "manifest_length": len(data)}
+
+    def _write(self, operations: Any, name: str, data: bytes) -> str:
+        path = str(operations.metadataFileLocation(name))
+        self._written.append(path)
+        self._handle.io.write(path, data)
+        return path
+
+
+def _is_vector(record: dict[str, Any]) -> bool:
+    file = record["data_file"]
+    return bool(file["content"] == EQUALITY and file["file_format"].upper() == _PUFFIN)

@@ -1,0 +1,175 @@
+"""Manifest lists and manifests as their bytes say them.
+
+Iceberg's Java reader drops the fields that rowdelta adds to the entries of equality delete vectors, and its writer the
+offsets of their blobs; so these few files are read and written here, by the names of the Iceberg spec.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import fastavro
+
+from rowdelta.encoding import DeleteEncoding, FileContent
+from rowdelta.errors import FormatError, TableError
+
+if TYPE_CHECKING:
+    from rowdelta.iceberg.file_io import FileIO
+
+DELETED: Final = 2
+ADDED: Final = 1
+EQUALITY: Final = FileContent.EQUALITY.id
+# The id of our own optional field `encoding` in a manifest entry, beyond all that the spec gives out.
+ENCODING_FIELD_ID: Final = 2147483200
+_CACHED_MANIFESTS: Final = 4096
+
+
+@dataclass(frozen=True)
+class AvroFile:
+    """An Avro file in memory: its records, its schema, and the key-value metadata of its writer."""
+
+    schema: dict[str, Any]
+    records: list[dict[str, Any]]
+    metadata: dict[str, str]
+
+    def to_bytes(self) -> bytes:
+        """The file's bytes, with the same schema and metadata."""
+        out = io.BytesIO()
+        fastavro.writer(out, self.schema, self.records, codec="deflate", metadata=self.metadata)
+        return out.getvalue()
+
+
+@dataclass(frozen=True)
+class DeleteEntry:
+    """A live entry of a delete manifest, its sequence number inherited where it was left out."""
+
+    path: str
+    content: FileContent
+    file_format: str
+    spec_id: int
+    partition: tuple[Any, ...]
+    sequence_number: int
+    record_count: int
+    file_size_in_bytes: int
+    equality_ids: tuple[int, ...]
+    content_offset: int | None
+    content_size_in_bytes: int | None
+    encoding_id: int | None
+    manifest_path: str = field(repr=False)
+
+    @property
+    def is_vector(self) -> bool:
+        """An equality delete in a Puffin file: one that only rowdelta reads."""
+        return self.content is FileContent.EQUALITY and self.file_format == "PUFFIN"
+
+    def encoding(self, blob_type: str | None = None) -> DeleteEncoding:
+        """What the entry says, or what the file's format and blob tell; a contradiction is an error."""
+        return DeleteEncoding.effective(self.encoding_id, self.file_format, blob_type)
+
+
+@dataclass(frozen=True)
+class DataEntry:
+    """What a data manifest says of a file's age and place."""
+
+    path: str
+    file_format: str
+    spec_id: int
+    sequence_number: int
+
+
+class ManifestReader:
+    """Reads manifests through a FileIO. They never change, so each is read once."""
+
+    def __init__(self, files: FileIO) -> None:
+        self._files = files
+        self._entries: OrderedDict[str, list[Any]] = OrderedDict()
+
+    def read(self, path: str) -> AvroFile:
+        """Any Avro metadata file."""
+        try:
+            reader = fastavro.reader(io.BytesIO(self._files.read(path)))
+            records: list[Any] = list(reader)
+            keep = {key: value for key, value in reader.metadata.items() if not key.startswith("avro.")}
+        except (ValueError, EOFError, TypeError, KeyError, IndexError, StopIteration) as error:
+            raise FormatError(f"{path} is not an Avro file: {error}", hint="the metadata file is damaged") from error
+        schema: Any = reader.writer_schema
+        return AvroFile(schema, records, keep)
+
+    def deletes(self, manifest: dict[str, Any]) -> list[DeleteEntry]:
+        """The live entries of a delete manifest, given as its record in the manifest list."""
+        return self._cached(manifest, _delete_entry)
+
+    def data(self, manifest: dict[str, Any]) -> list[DataEntry]:
+        """The live entries of a data manifest, given as its record in the manifest list."""
+        return self._cached(manifest, _data_entry)
+
+    def _cached(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
+        path = manifest["manifest_path"]
+        if path not in self._entries:
+            records = self.read(path).records
+            self._entries[path] = [parse(record, manifest) for record in records if record["status"] != DELETED]
+            if len(self._entries) > _CACHED_MANIFESTS:
+                self._entries.popitem(last=False)
+        self._entries.move_to_end(path)
+        return self._entries[path]
+
+
+def _sequence_number(record: dict[str, Any], manifest: dict[str, Any]) -> int:
+    number = record.get("sequence_number")
+    if number is not None:
+        return int(number)
+    if record["status"] == ADDED or not manifest.get("sequence_number"):
+        return int(manifest.get("sequence_number") or 0)
+    raise TableError(
+        f"an existing entry of {manifest['manifest_path']} has no sequence number",
+        hint="the manifest was not written as the Iceberg spec says; which deletes apply cannot be known",
+    )
+
+
+def _delete_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DeleteEntry:
+    file = record["data_file"]
+    content = FileContent.EQUALITY if file["content"] == EQUALITY else FileContent.POSITION
+    equality_ids = tuple(file.get("equality_ids") or ())
+    if content is FileContent.EQUALITY and not equality_ids:
+        raise TableError(f"equality delete {file['file_path']} has no equality_ids", hint="its key cannot be known")
+    return DeleteEntry(
+        path=file["file_path"],
+        content=content,
+        file_format=file["file_format"].upper(),
+        spec_id=manifest.get("partition_spec_id") or 0,
+        # Avro mangles names, so the values are taken in the order of the spec's fields.
+        partition=tuple((file.get("partition") or {}).values()),
+        sequence_number=_sequence_number(record, manifest),
+        record_count=file["record_count"],
+        file_size_in_bytes=file["file_size_in_bytes"],
+        equality_ids=equality_ids,
+        content_offset=file.get("content_offset"),
+        content_size_in_bytes=file.get("content_size_in_bytes"),
+        encoding_id=file.get("encoding"),
+        manifest_path=manifest["manifest_path"],
+    )
+
+
+def _data_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DataEntry:
+    file = record["data_file"]
+    return DataEntry(
+        file["file_path"],
+        file["file_format"].upper(),
+        manifest.get("partition_spec_id") or 0,
+        _sequence_number(record, manifest),
+    )
+
+
+def with_encoding(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a manifest with our optional `encoding` in its data files."""
+    schema = copy.deepcopy(schema)
+    data_file = next(entry for entry in schema["fields"] if entry["name"] == "data_file")["type"]
+    if all(known["name"] != "encoding" for known in data_file["fields"]):
+        data_file["fields"].append(
+            {"name": "encoding", "type": ["null", "int"], "default": None, "field-id": ENCODING_FIELD_ID}
+        )
+    return schema

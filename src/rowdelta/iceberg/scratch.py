@@ -1,0 +1,65 @@
+"""Where short-lived metadata files go, and how they are removed."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from contextlib import suppress
+from typing import TYPE_CHECKING
+from urllib.parse import urlparse
+
+from rowdelta.errors import TableError
+
+if TYPE_CHECKING:
+    from rowdelta.iceberg.file_io import FileIO
+    from rowdelta.iceberg.handle import TableHandle
+
+SETTING = "spark.rowdelta.scratch.path"
+_local_folder: str | None = None
+
+
+def scratch_folder(handle: TableHandle) -> str:
+    """A folder that the table's FileIO can read: the configured one, a temporary one, or the table's metadata folder.
+
+    A temporary folder serves where driver and executors are one process and the table lies on its file system.
+    """
+    configured = handle.spark.conf.get(SETTING, None) or handle.spark.conf.get(SETTING.removeprefix("spark."), None)
+    if configured:
+        return configured.rstrip("/")
+    location = handle.metadata.location
+    if urlparse(location).scheme in {"", "file"} and str(handle.spark.sparkContext.master).startswith("local"):
+        return _local()
+    return f"{location}/metadata"
+
+
+def _local() -> str:
+    global _local_folder  # noqa: PLW0603 - one folder for the process, removed with it
+    if _local_folder is None:
+        _local_folder = tempfile.mkdtemp(prefix="rowdelta-")
+        atexit.register(shutil.rmtree, _local_folder, ignore_errors=True)
+    return _local_folder
+
+
+class ScratchFiles:
+    """Scratch files that must live as long as the process."""
+
+    def __init__(self, files: FileIO) -> None:
+        self._files = files
+        self._kept: set[str] = set()
+
+    def keep(self, location: str, data: bytes) -> None:
+        """Writes a file once; it is removed when the process ends."""
+        if location in self._kept:
+            return
+        with suppress(TableError):  # another handle of this process wrote the same copy
+            self._files.write(location, data)
+        if not self._kept:
+            atexit.register(self.remove)
+        self._kept.add(location)
+
+    def remove(self) -> None:
+        """Removes the files; Spark may already be gone, and its local folder with it."""
+        kept, self._kept = self._kept, set()
+        with suppress(Exception):
+            self._files.delete(kept)

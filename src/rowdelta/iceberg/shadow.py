@@ -1,0 +1,168 @@
+"""The shadow of a snapshot: the same table without its equality deletes, read by Iceberg's own reader.
+
+Nothing is committed. The snapshot's manifest list is written once more without the manifests that hold equality
+deletes, the table's metadata is pointed at it in memory, and Iceberg loads it; then the list is removed again.
+Push-down, pruning, position deletes, deletion vectors and metadata columns all work as ever.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import uuid
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import DataFrame
+
+from rowdelta.encoding import FileContent
+from rowdelta.iceberg.manifests import EQUALITY, AvroFile, DataEntry, DeleteEntry
+from rowdelta.iceberg.scratch import scratch_folder
+
+if TYPE_CHECKING:
+    from rowdelta.iceberg.handle import TableHandle
+    from rowdelta.iceberg.metadata import Field, Snapshot
+
+ROW_LINEAGE_VERSION: Final = 3
+_FIRST_ROW_ID: Final = {"name": "first_row_id", "type": ["null", "long"], "default": None, "field-id": 520}
+
+
+@dataclass(frozen=True)
+class SnapshotFiles:
+    """The manifests of a snapshot, and its equality deletes."""
+
+    snapshot: Snapshot
+    listing: AvroFile
+    equality_deletes: tuple[DeleteEntry, ...]
+
+    def young_files(self, handle: TableHandle) -> list[DataEntry]:
+        """The data files that are not older than every equality delete: only for these does the age of a row matter."""
+        oldest = min(entry.sequence_number for entry in self.equality_deletes)
+        return [
+            entry
+            for manifest in self.listing.records
+            if not manifest.get("content") and (manifest.get("sequence_number") or 0) >= oldest
+            for entry in handle.manifests.data(manifest)
+            if entry.sequence_number >= oldest
+        ]
+
+
+def snapshot_files(handle: TableHandle, snapshot: Snapshot) -> SnapshotFiles | None:
+    """What a snapshot holds; None for an old one of format version 1, which has no manifest list and no deletes."""
+    if snapshot.manifest_list is None:
+        return None
+    listing = handle.manifests.read(snapshot.manifest_list)
+    deletes = [
+        entry for manifest in listing.records if manifest.get("content") for entry in handle.manifests.deletes(manifest)
+    ]
+    return SnapshotFiles(snapshot, listing, tuple(e for e in deletes if e.content is FileContent.EQUALITY))
+
+
+def shadow(handle: TableHandle, files: SnapshotFiles, schema_id: int, extra_fields: list[Field]) -> DataFrame:
+    """A DataFrame over the snapshot without its equality deletes.
+
+    Args:
+        handle: The table.
+        files: The snapshot.
+        schema_id: The schema to read with.
+        extra_fields: Dropped columns to read as well, under the names given.
+
+    Every metadata column is there, `_last_updated_sequence_number` also on a version 2 table, where it is the data
+    sequence number of the row's file.
+    """
+    io, location = handle.io, f"{scratch_folder(handle)}/rowdelta-{uuid.uuid4()}.avro"
+    io.write(location, _listing(handle, files).to_bytes())
+    try:
+        document = _document(handle, files.snapshot.id, location, schema_id, extra_fields)
+        table = static_table(handle, document)
+        current = table.currentSnapshot()
+        # Iceberg keeps what it has read: after this the scratch file is not needed any more.
+        current.dataManifests(table.io())
+        current.deleteManifests(table.io())
+    finally:
+        io.delete([location])
+    return as_frame(handle, table)
+
+
+def _listing(handle: TableHandle, files: SnapshotFiles) -> AvroFile:
+    """The manifest list without equality deletes, and with the row ids that make Iceberg give out sequence numbers."""
+    hidden = {entry.manifest_path for entry in files.equality_deletes}
+    schema = copy.deepcopy(files.listing.schema)
+    if all(known["name"] != "first_row_id" for known in schema["fields"]):
+        schema["fields"].append(_FIRST_ROW_ID)
+    records, next_row_id = [], 0
+    for manifest in files.listing.records:
+        if manifest["manifest_path"] in hidden:
+            kept = _without_equality(handle, manifest)
+            if kept is not None:
+                records.append(kept)
+        elif manifest.get("content"):
+            records.append(manifest)
+        else:
+            known = manifest.get("first_row_id")
+            records.append({**manifest, "first_row_id": next_row_id if known is None else known})
+            next_row_id += (manifest.get("added_rows_count") or 0) + (manifest.get("existing_rows_count") or 0)
+    return replace(files.listing, schema=schema, records=records)
+
+
+def _without_equality(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, Any] | None:
+    """A copy of a delete manifest with its position deletes alone; None when it has none."""
+    avro = handle.manifests.read(manifest["manifest_path"])
+    kept = [record for record in avro.records if record["data_file"]["content"] != EQUALITY]
+    if not kept:
+        return None
+    # Iceberg reads manifests when a query is planned, so this copy stays as long as the process.
+    name = uuid.uuid5(uuid.NAMESPACE_URL, manifest["manifest_path"])
+    location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
+    data = replace(avro, records=kept).to_bytes()
+    handle.scratch.keep(location, data)
+    return {**manifest, "manifest_path": location, "manifest_length": len(data)}
+
+
+def _document(
+    handle: TableHandle, snapshot_id: int, manifest_list: str, schema_id: int, extra_fields: list[Field]
+) -> dict[str, Any]:
+    document = dict(handle.document)
+    (snapshot,) = (s for s in document["snapshots"] if s["snapshot-id"] == snapshot_id)
+    schema = copy.deepcopy(next(s for s in document["schemas"] if s["schema-id"] == schema_id))
+    schema["schema-id"] = max(s["schema-id"] for s in document["schemas"]) + 1
+    schema["fields"] += [{"id": f.id, "name": f.name, "required": False, "type": f.type} for f in extra_fields]
+    schema.pop("identifier-field-ids", None)
+    document |= {
+        "format-version": max(document["format-version"], ROW_LINEAGE_VERSION),
+        "next-row-id": document.get("next-row-id", 0),
+        "schemas": [*document["schemas"], schema],
+        "current-schema-id": schema["schema-id"],
+        "snapshots": [{**snapshot, "manifest-list": manifest_list}],
+        "current-snapshot-id": snapshot_id,
+        "refs": {"main": {"type": "branch", "snapshot-id": snapshot_id}},
+        "snapshot-log": [],
+        "metadata-log": [],
+        "statistics": [],
+        "partition-statistics": [],
+    }
+    return document
+
+
+def static_table(handle: TableHandle, document: dict[str, Any]) -> Any:
+    """A table that exists in memory alone, from the JSON of its metadata."""
+    iceberg, table = handle.gateway.iceberg, handle._table
+    metadata = iceberg.TableMetadataParser.fromJson(json.dumps(document))
+    operations = iceberg.StaticTableOperations(metadata, table.io(), table.locationProvider())
+    return iceberg.BaseTable(operations, table.name())
+
+
+def as_frame(handle: TableHandle, table: Any) -> DataFrame:
+    """A DataFrame over any of Iceberg's table objects, committed or not."""
+    gateway = handle.gateway
+    spark_sql = gateway.jvm.org.apache.spark.sql
+    v2 = spark_sql.execution.datasources.v2
+    none = gateway.scala_object(gateway.jvm.scala, "None")
+    relation = gateway.scala_object(v2, "DataSourceV2Relation").create(
+        gateway.iceberg.spark.source.SparkTable(table),
+        none,
+        none,
+        spark_sql.util.CaseInsensitiveStringMap.empty(),
+        none,
+    )
+    return DataFrame(spark_sql.classic.Dataset.ofRows(gateway.session, relation), handle.spark)

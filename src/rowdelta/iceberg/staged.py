@@ -1,0 +1,95 @@
+"""Files that Iceberg's own writer writes in parallel, with no commit."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from rowdelta.iceberg.content_files import ContentFile, from_java
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+
+    from rowdelta.iceberg.handle import TableHandle
+
+
+class StagedFiles:
+    """Data files on storage that no snapshot knows yet."""
+
+    def __init__(self, handle: TableHandle, files: list[Any]) -> None:
+        self._handle = handle
+        self._files = files
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def add_to(self, delta: Any) -> None:
+        """Adds them to Iceberg's `RowDelta` as rows."""
+        for file in self._files:
+            delta.addRows(file)
+
+    def remove(self) -> None:
+        """Removes them from storage."""
+        self._handle.io.delete(str(file.location()) for file in self._files)
+
+    def content_files(self) -> list[ContentFile]:
+        """The files as plain values."""
+        return [from_java(self._handle, file) for file in self._files]
+
+
+def stage_key_files(
+    handle: TableHandle, keys: DataFrame, field_ids: list[int], spec_id: int, properties: Mapping[str, str]
+) -> list[ContentFile]:
+    """Writes keys as Parquet files, one or more per partition; to be committed as equality deletes.
+
+    Args:
+        handle: The table.
+        keys: Frame with the columns of `field_ids`, named as in the table, and sorted as the files should be.
+        field_ids: The top-level columns to write: the key, and what the partition is made of.
+        spec_id: The partition spec of the deletes.
+        properties: Table properties for this write alone.
+    """
+    document = dict(handle.document)
+    schema = next(s for s in document["schemas"] if s["schema-id"] == document["current-schema-id"])
+    spec = next(s for s in document["partition-specs"] if s["spec-id"] == spec_id)
+    pseudo = document | {
+        "schemas": [
+            {"type": "struct", "schema-id": 0, "fields": [f for f in schema["fields"] if f["id"] in field_ids]}
+        ],
+        "current-schema-id": 0,
+        "partition-specs": [spec],
+        "default-spec-id": spec_id,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "default-sort-order-id": 0,
+        "properties": {**document.get("properties", {}), **properties},
+        "snapshots": [],
+        "current-snapshot-id": -1,
+        "refs": {},
+        "snapshot-log": [],
+        "metadata-log": [],
+        "statistics": [],
+        "partition-statistics": [],
+    }
+    # Row lineage belongs to data: a version 3 table would want its columns in the frame.
+    pseudo["format-version"] = 2
+    iceberg, table = handle.gateway.iceberg, handle._table
+    metadata = iceberg.TableMetadataParser.fromJson(json.dumps(pseudo))
+    operations = iceberg.StaticTableOperations(metadata, table.io(), table.locationProvider())
+    return [from_java(handle, file) for file in _stage(handle, iceberg.BaseTable(operations, table.name()), keys)]
+
+
+def _stage(handle: TableHandle, target: Any, frame: DataFrame) -> list[Any]:
+    gateway = handle.gateway
+    group = str(uuid.uuid4())
+    cache = gateway.static_call("org.apache.iceberg.spark.SparkTableCache", "get")
+    coordinator = gateway.iceberg.spark.FileRewriteCoordinator.get()
+    cache.add(group, target)
+    try:
+        frame.write.format("iceberg").mode("append").option("distribution-mode", "none").save(group)
+        return list(coordinator.fetchNewFiles(target, group))
+    finally:
+        cache.remove(group)
+        coordinator.clearRewrite(target, group)

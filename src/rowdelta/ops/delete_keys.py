@@ -1,0 +1,221 @@
+"""`t.delete_keys()`: rows are deleted by key, without looking for them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rowdelta.encoding import (
+    BatchStatistics,
+    DeleteBatch,
+    DeleteEncoding,
+    EncodingChoice,
+    FileContent,
+    KeyColumn,
+    choose_encoding,
+)
+from rowdelta.iceberg import NewDelete, RowChange
+from rowdelta.ops.changes import apply
+from rowdelta.ops.key_batches import HashedBatch, IntegerBatch, hashed_batches, integer_batches, null_keys_explained
+from rowdelta.ops.key_files import estimated_full_size, stage_rows, write_hashed, write_rows, write_vector
+from rowdelta.ops.key_input import KeyInput, check_keys
+from rowdelta.ops.operation import Operation, Plan, Result
+from rowdelta.scan import is_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+    from rowdelta.iceberg import TableHandle
+
+log: Final = logging.getLogger("rowdelta")
+_warned: set[str] = set()
+
+
+@dataclass(frozen=True)
+class DeleteKeysResult(Result):
+    """What `delete_keys` did. `rows_deleted` is None: the rows were not looked up.
+
+    Attributes:
+        keys: Distinct keys that were noted down; a null counts.
+        vectors: Delete files that are equality delete vectors.
+        encodings: Delete files by encoding.
+        reasons: Why each encoding was chosen.
+    """
+
+    keys: int = 0
+    vectors: int = 0
+    encodings: dict[str, int] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class KeyDeletes:
+    """Keys whose encoding has been chosen: arrays in memory, or a frame that Spark writes itself."""
+
+    chosen: tuple[tuple[IntegerBatch | HashedBatch | None, EncodingChoice], ...]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Every reason once."""
+        return tuple(dict.fromkeys(choice.reason for _, choice in self.chosen))
+
+
+class KeyWriter:
+    """Turns keys into delete files; `upsert` uses it too."""
+
+    def __init__(self, handle: TableHandle, keys: KeyInput, encoding: str | None) -> None:
+        self._handle = handle
+        self._keys = keys
+        self._encoding = encoding
+
+    def prepare(self) -> KeyDeletes:
+        """Collects what must be known and chooses an encoding per partition; writes nothing."""
+        single = len(self._keys.columns) == 1 and is_integer(self._keys.columns[0])
+        if single and self._encoding != DeleteEncoding.HASH_MAP.value:
+            batches = integer_batches(self._keys)
+            chosen = [(batch, self._choose(batch.statistics)) for batch in batches]
+            if all(choice.encoding is not DeleteEncoding.HASH_MAP for _, choice in chosen):
+                return KeyDeletes(tuple(chosen))
+        choice = self._choose(BatchStatistics(0))
+        if choice.encoding is not DeleteEncoding.HASH_MAP:
+            return KeyDeletes(((None, choice),))
+        hashed = hashed_batches(self._keys)
+        return KeyDeletes(tuple((batch, self._choose(BatchStatistics(batch.keys.num_rows))) for batch in hashed))
+
+    def _choose(self, statistics: BatchStatistics) -> EncodingChoice:
+        batch = DeleteBatch(
+            FileContent.EQUALITY,
+            self._handle.metadata.format_version,
+            statistics,
+            tuple(KeyColumn(column.name, column.type_name, column.required) for column in self._keys.columns),
+            self._handle.metadata.properties,
+        )
+        return choose_encoding(batch, encoding=self._encoding)
+
+    def write(self, deletes: KeyDeletes) -> list[NewDelete]:
+        """Writes the delete files. On failure none is left."""
+        written: list[NewDelete] = []
+        try:
+            for batch, choice in deletes.chosen:
+                written += self._write(batch, choice)
+        except BaseException:
+            self._handle.io.delete([new.file.path for new in written])
+            raise
+        self._report(deletes, written)
+        return written
+
+    def _write(self, batch: IntegerBatch | HashedBatch | None, choice: EncodingChoice) -> list[NewDelete]:
+        if batch is None:
+            with null_keys_explained():
+                return stage_rows(self._handle, self._keys)
+        if isinstance(batch, HashedBatch):
+            return [write_hashed(self._handle, self._keys, batch)]
+        if choice.encoding is DeleteEncoding.DELETION_VECTOR:
+            return [write_vector(self._handle, self._keys, batch, choice)]
+        return [write_rows(self._handle, self._keys, batch)]
+
+    def _report(self, deletes: KeyDeletes, written: list[NewDelete]) -> None:
+        names = ", ".join(f"{column.name!r} ({column.type_name})" for column in self._keys.columns)
+        count = sum(new.file.record_count for new in written)
+        log.info("Writing equality deletes of %s on %s, %d keys", self._handle.name, names, count)
+        for reason in deletes.reasons:
+            log.info("Encoding: %s", reason)
+        for new in written:
+            full = estimated_full_size(self._handle, new.file.record_count)
+            log.info(
+                "%s file: %s (%d bytes; whole rows would take about %s)",
+                new.encoding,
+                new.file.path,
+                new.file.file_size_in_bytes,
+                "an unknown size" if full is None else f"{full} bytes",
+            )
+        if any(new.file.file_format == "PUFFIN" for new in written):
+            _warn_once(self._handle)
+
+
+def _warn_once(handle: TableHandle) -> None:
+    if handle.branch == "main" and handle.name not in _warned:
+        _warned.add(handle.name)
+        log.warning(
+            "%s now has equality delete vectors on main: other engines refuse to read it until t.resolve()", handle.name
+        )
+
+
+def summary_of(handle: TableHandle, written: Sequence[NewDelete]) -> dict[str, str]:
+    """The snapshot summary's counts of new equality deletes."""
+    vectors = [new for new in written if new.file.file_format == "PUFFIN"]
+    full = estimated_full_size(handle, sum(new.file.record_count for new in written))
+    return {
+        "equality-delete-vectors": str(len(vectors)),
+        "equality-delete-files": str(len(written) - len(vectors)),
+        "edv-size-bytes": str(sum(new.file.file_size_in_bytes for new in vectors)),
+        **({} if full is None else {"full-row-size-bytes-estimate": str(full)}),
+    }
+
+
+class DeleteKeys(Operation[DeleteKeysResult]):
+    """Deletes by key, without a scan."""
+
+    def __init__(
+        self, handle: TableHandle, keys: DataFrame, key: str | Sequence[str], encoding: str | None, scope: str
+    ) -> None:
+        handle.refresh()
+        self._handle = handle
+        self._keys = check_keys(handle, keys, key, scope)
+        self._writer = KeyWriter(handle, self._keys, encoding)
+        self._prepared: KeyDeletes | None = None
+
+    def _prepare(self) -> KeyDeletes:
+        if self._prepared is None:
+            self._prepared = self._writer.prepare()
+        return self._prepared
+
+    def plan(self) -> Plan:
+        """Counts the keys and chooses their encoding; writes nothing."""
+        prepared = self._prepare()
+        counts = [batch.statistics.delete_count for batch, _ in prepared.chosen if isinstance(batch, IntegerBatch)]
+        counts += [batch.keys.num_rows for batch, _ in prepared.chosen if isinstance(batch, HashedBatch)]
+        known = all(batch is not None for batch, _ in prepared.chosen)
+        scope = "whole table" if self._keys.spec.is_unpartitioned else f"{len(prepared.chosen)} partitions"
+        return Plan(
+            f"delete by key from {self._handle.name}",
+            (
+                ("key", ", ".join(column.name for column in self._keys.columns)),
+                ("keys", f"{sum(counts):,}" if known else "counted while they are written"),
+                ("scope", scope if known else "by partition" if self._keys.partition_names else "whole table"),
+                ("scan", "none: the rows are not looked up"),
+                *(("encoding", f"{choice.encoding}: {choice.reason}") for choice in _distinct(prepared)),
+            ),
+        )
+
+    def execute(self) -> DeleteKeysResult:
+        """Writes the keys down and commits them in one snapshot; an empty batch commits nothing."""
+        started = time.monotonic()
+        self._handle.refresh()
+        prepared = self._prepare()
+        written = self._writer.write(prepared)
+        if not written:
+            return DeleteKeysResult(seconds=time.monotonic() - started, reasons=("there are no keys",))
+        change = RowChange(deletes=written, summary=summary_of(self._handle, written))
+        snapshot = apply(self._handle, change)
+        self._prepared = None
+        return DeleteKeysResult(
+            snapshot_id=snapshot.id,
+            rows_deleted=None,
+            delete_files_added=len(written),
+            bytes_added=sum(new.file.file_size_in_bytes for new in written),
+            seconds=time.monotonic() - started,
+            keys=sum(new.file.record_count for new in written),
+            vectors=sum(new.file.file_format == "PUFFIN" for new in written),
+            encodings=dict(Counter(str(new.encoding) for new in written)),
+            reasons=prepared.reasons,
+        )
+
+
+def _distinct(prepared: KeyDeletes) -> list[EncodingChoice]:
+    return list({choice.reason: choice for _, choice in prepared.chosen}.values())

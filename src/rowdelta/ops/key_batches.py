@@ -1,0 +1,138 @@
+"""Keys as arrays in memory, one batch per partition, ready for an encoding to be chosen and written."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.encoding import BatchStatistics
+from rowdelta.errors import InputError
+from rowdelta.ops.key_input import NULL_KEY
+from rowdelta.scan import integer_sql, unpack_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from rowdelta.ops.key_input import KeyInput
+
+
+@dataclass(frozen=True)
+class IntegerBatch:
+    """The distinct keys of one partition, sorted, as signed integers."""
+
+    partition: tuple[Any, ...]
+    keys: npt.NDArray[np.int64]
+    has_null: bool
+
+    @property
+    def statistics(self) -> BatchStatistics:
+        """What the choice of an encoding looks at."""
+        low, high = (int(self.keys[0]), int(self.keys[-1])) if len(self.keys) else (None, None)
+        return BatchStatistics(len(self.keys), low, high, has_null=self.has_null)
+
+
+@dataclass(frozen=True)
+class HashedBatch:
+    """The distinct keys of one partition with Spark's 64-bit hash of each; key columns are named by field id."""
+
+    partition: tuple[Any, ...]
+    keys: pa.Table
+    hashes: npt.NDArray[np.int64]
+
+
+def integer_batches(keys: KeyInput) -> list[IntegerBatch]:
+    """Collects an integer key as one 64-bit word for every 64 neighbouring keys, which also makes them distinct."""
+    parts = keys.partition_names
+    number = integer_sql(keys.columns[0], "k0")
+    words = keys.frame.selectExpr(*parts, f"{number} as k").selectExpr(
+        *parts, "k >> 6 as block", "shiftleft(1L, cast(k & 63 as int)) as bit"
+    )
+    with null_keys_explained():
+        table = words.groupBy(*parts, "block").agg(F.bit_or("bit").alias("word")).toArrow()
+    batches = []
+    for partition, rows in _by_partition(table, parts):
+        blocks = rows["block"].combine_chunks()
+        nulls = blocks.is_null().to_numpy(zero_copy_only=False)
+        word = rows["word"].fill_null(0).combine_chunks().to_numpy()
+        found = unpack_words(blocks.fill_null(0).to_numpy()[~nulls], word[~nulls])
+        batches.append(IntegerBatch(partition, found, bool(nulls.any())))
+    return batches
+
+
+def hashed_batches(keys: KeyInput) -> list[HashedBatch]:
+    """Collects distinct keys of any type, with their hashes."""
+    names, parts = keys.key_names, keys.partition_names
+    frame = keys.frame.select(*names, *parts).distinct().withColumn("hash", F.xxhash64(*names))
+    with null_keys_explained():
+        table = frame.toArrow()
+    ids = [str(column.id) for column in keys.columns]
+    return [
+        HashedBatch(partition, rows.select(names).rename_columns(ids), rows["hash"].to_numpy())
+        for partition, rows in _by_partition(table, parts)
+    ]
+
+
+def _by_partition(table: pa.Table, parts: list[str]) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
+    if not parts:
+        if table.num_rows:
+            yield (), table
+        return
+    codes = np.zeros(table.num_rows, np.int64)
+    for name in parts:
+        values = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
+        codes = codes * (len(values.dictionary) + 1) + values.indices.to_numpy()
+        codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)  # keeps the numbers small
+    order = np.argsort(codes, kind="stable")
+    table = table.take(pa.array(order))
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1)).tolist()
+    for start, end in zip(starts, [*starts[1:], table.num_rows], strict=True):
+        rows = table.slice(start, end - start)
+        yield tuple(rows[name][0].as_py() for name in parts), rows
+
+
+def partition_json(values: tuple[Any, ...]) -> list[Any]:
+    """Partition values in Iceberg's JSON form.
+
+    Examples:
+        >>> partition_json((7, dt.date(2024, 1, 31), decimal.Decimal("1.50"), b"ab", None))
+        [7, '2024-01-31', '1.50', '6162', None]
+    """
+    return [_single_value(value) for value in values]
+
+
+def _single_value(value: Any) -> Any:
+    if isinstance(value, dt.datetime):
+        return value.astimezone(dt.timezone.utc).isoformat() if value.tzinfo else value.isoformat()
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, decimal.Decimal):
+        return format(value, "f")
+    return value.hex().upper() if isinstance(value, bytes) else value
+
+
+@contextmanager
+def null_keys_explained() -> Iterator[None]:
+    """Turns the error of a task that met a null in a required column into ours."""
+    try:
+        yield
+    except Exception as error:
+        found = re.search(f"{NULL_KEY} (.*?)(?:'|\\n|$| SQLSTATE)", str(error))
+        if not isinstance(error, PySparkException) and found is None:
+            raise
+        if found is None:
+            raise
+        raise InputError(
+            f"a key is null in column {found[1]!r}, which the table requires",
+            hint="no row can match it: filter such keys out",
+        ) from error

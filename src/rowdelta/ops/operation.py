@@ -1,0 +1,69 @@
+"""What every verb has in common: a plan that can be looked at, and a result with its numbers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, TypeVar
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an operation did.
+
+    Attributes:
+        snapshot_id: The snapshot that it made; None when nothing changed.
+        rows_deleted: Rows deleted; None where that is not known, because nothing was looked up.
+        rows_inserted: Rows added.
+        rows_updated: Rows changed.
+        data_files_added: New data files.
+        delete_files_added: New delete files.
+        delete_files_removed: Delete files that are gone.
+        bytes_added: The size of all new files.
+        seconds: How long it took.
+    """
+
+    snapshot_id: int | None = None
+    rows_deleted: int | None = 0
+    rows_inserted: int = 0
+    rows_updated: int = 0
+    data_files_added: int = 0
+    delete_files_added: int = 0
+    delete_files_removed: int = 0
+    bytes_added: int = 0
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers as a plain dictionary."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an operation would do, step by step; made without changing anything."""
+
+    title: str
+    steps: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        width = max((len(name) for name, _ in self.steps), default=0)
+        return "\n".join([self.title, *(f"  {name:<{width}}  {text}" for name, text in self.steps)])
+
+    def to_dict(self) -> dict[str, str]:
+        """The steps as a plain dictionary."""
+        return {"plan": self.title, **dict(self.steps)}
+
+
+ResultT = TypeVar("ResultT", bound=Result)
+
+
+class Operation(ABC, Generic[ResultT]):
+    """A verb, ready to be looked at or run."""
+
+    @abstractmethod
+    def plan(self) -> Plan:
+        """What `execute` would do. Changes nothing."""
+
+    @abstractmethod
+    def execute(self) -> ResultT:
+        """Does it, in one snapshot or not at all."""

@@ -1,0 +1,22 @@
+"""DataFrames with every delete applied."""
+
+from __future__ import annotations
+
+from rowdelta.scan.integer_keys import integer_sql, is_integer
+from rowdelta.scan.key_sets import unpack_words
+from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, live_rows, quote
+from rowdelta.scan.time_travel import live_frame
+from rowdelta.scan.views import create_view, refresh_views
+
+__all__ = [
+    "MAX_BROADCAST_BYTES",
+    "LiveRows",
+    "create_view",
+    "integer_sql",
+    "is_integer",
+    "live_frame",
+    "live_rows",
+    "quote",
+    "refresh_views",
+    "unpack_words",
+]

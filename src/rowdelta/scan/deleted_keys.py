@@ -1,0 +1,206 @@
+"""From the equality deletes of a snapshot to the joins that apply them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.codec import decode_hashed, read_blob
+from rowdelta.encoding import DeleteEncoding
+from rowdelta.errors import FormatError
+from rowdelta.iceberg import column_path, delete_rows, footer, partition_names
+from rowdelta.scan.filters import (
+    AGE,
+    PARTITION,
+    SPEC,
+    DeletedKeys,
+    container_condition,
+    container_probe,
+    scope_condition,
+)
+from rowdelta.scan.integer_keys import integer_sql, is_integer
+from rowdelta.scan.key_sets import integer_keys
+from rowdelta.scan.levels import BYTES_PER_VALUE, Level, MergedKeys, container_table, merge, value_table
+from rowdelta.scan.scopes import Scope, ScopeColumns, scope_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql import types as T  # noqa: N812
+
+    from rowdelta.iceberg import DeleteEntry, Field, SnapshotFiles, TableHandle
+
+
+class DeletedKeysBuilder:
+    """Builds the joins for one snapshot: one for each set of key columns, and apart for partitions and the whole table.
+
+    Args:
+        handle: The table.
+        files: The snapshot.
+        columns: The key columns by field id, under the names that the frame to be filtered gives them.
+        partition: The type of `_partition`.
+        ages_matter: Whether some rows are younger than some deletes.
+    """
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        files: SnapshotFiles,
+        columns: dict[int, Field],
+        partition: T.StructType,
+        *,
+        ages_matter: bool,
+    ) -> None:
+        self._handle = handle
+        self._files = files
+        self._columns = columns
+        self._aged = ages_matter
+        self._scopes = ScopeColumns(handle.metadata.specs, partition, partition_names(handle))
+        self._scope_fields = [f"{PARTITION}.`{name.replace('`', '``')}`" for name in self._scopes.fields]
+
+    def build(self) -> list[DeletedKeys]:
+        """The joins, to be applied one after the other."""
+        groups: dict[tuple[tuple[int, ...], bool], list[DeleteEntry]] = defaultdict(list)
+        for entry in self._files.equality_deletes:
+            scoped = scope_of(entry, self._handle.metadata.specs) is not None
+            groups[tuple(sorted(entry.equality_ids)), scoped].append(entry)
+        found = []
+        for (ids, scoped), entries in groups.items():
+            columns = [self._columns[field_id] for field_id in ids]
+            if len(columns) == 1 and is_integer(columns[0]) and not any(self._is_hashed(entry) for entry in entries):
+                found += self._integers(columns[0], entries, scoped=scoped)
+            else:
+                found.append(self._exact(columns, entries, scoped=scoped))
+        return found
+
+    def _is_hashed(self, entry: DeleteEntry) -> bool:
+        return entry.is_vector and self._encoding(entry) is DeleteEncoding.HASH_MAP
+
+    def _encoding(self, entry: DeleteEntry) -> DeleteEncoding:
+        blobs = footer(self._handle, entry.path, entry.file_size_in_bytes).blobs
+        if len(blobs) != 1:
+            raise FormatError(f"{entry.path} holds {len(blobs)} blobs; an equality delete has exactly one")
+        return entry.encoding(blobs[0].type)
+
+    def _integers(self, column: Field, entries: Sequence[DeleteEntry], *, scoped: bool) -> list[DeletedKeys]:
+        """Keys that are integers: bitmaps where they are dense, plain values where they are not."""
+        levels: dict[Scope | None, list[Level]] = defaultdict(list)
+        for entry, keys in zip(entries, integer_keys(self._handle, self._files, entries, column), strict=True):
+            scope = scope_of(entry, self._handle.metadata.specs)
+            levels[scope].append(Level(entry.sequence_number, keys.keys, keys.has_null))
+        merged = {scope: merge(some, ages_matter=self._aged) for scope, some in levels.items()}
+        nullable = any(keys.null_sequence_number is not None for keys in merged.values())
+        key = integer_sql(column, column.sql)
+        dense = {scope: keys for scope, keys in merged.items() if keys.dense}
+        sparse = {scope: keys for scope, keys in merged.items() if not keys.dense}
+        fields = self._scope_fields if scoped else []
+        found = []
+        if dense:
+            probe = container_probe(key, nullable=nullable, scoped=[SPEC, *fields] if scoped else [])
+            condition = container_condition(key, aged=self._aged, nullable=nullable)
+            found.append(self._joined(dense, container_table, "container", probe, condition, scoped=scoped))
+        if sparse:
+            exact = f"{key} <=> d_key" + (f" AND {AGE} < d_age" if self._aged else "")
+            probe = f"xxhash64({', '.join([key, *([SPEC, *fields] if scoped else [])])})"
+            found.append(self._joined(sparse, value_table, "key", probe, exact, scoped=scoped))
+        return found
+
+    def _joined(
+        self,
+        keys: dict[Scope | None, MergedKeys],
+        layout: Any,
+        hashed: str,
+        probe: str,
+        condition: str,
+        *,
+        scoped: bool,
+    ) -> DeletedKeys:
+        tables = []
+        for scope, merged in keys.items():
+            table = layout(merged)
+            if scope is not None:
+                row = self._scopes.table([scope])
+                for name in row.column_names:
+                    repeated = pa.chunked_array([pa.repeat(row[name][0], len(table))], type=row[name].type)
+                    table = table.append_column(name, repeated)
+            tables.append(table)
+        table = pa.concat_tables(tables)
+        frame = self._handle.spark.createDataFrame(table)
+        if scoped:
+            frame = self._cast_scopes(frame)
+        frame = frame.select(*(F.col(name).alias(f"d_{name}") for name in frame.columns))
+        parts = [f"d_{hashed}", *(["d_spec_id", *(f"d_{name}" for name in self._scopes.casts())] if scoped else [])]
+        plain = hashed == "container" and not scoped
+        frame = frame.withColumn("d_hash", F.expr(parts[0] if plain else f"xxhash64({', '.join(parts)})"))
+        if scoped:
+            condition = f"({condition}) AND {scope_condition(self._scope_fields)}"
+        size = table.nbytes if hashed == "container" else len(table) * BYTES_PER_VALUE
+        return DeletedKeys(frame, probe, condition, size)
+
+    def _cast_scopes(self, frame: DataFrame) -> DataFrame:
+        return frame.withColumns({name: F.col(name).cast(kind) for name, kind in self._scopes.casts().items()})
+
+    def _exact(self, columns: list[Field], entries: Sequence[DeleteEntry], *, scoped: bool) -> DeletedKeys:
+        """Keys of any type: a hash finds them, the values themselves decide."""
+        frames = []
+        rows = [entry for entry in entries if not self._is_hashed(entry)]
+        if rows:
+            frames.append(self._rows(columns, rows, scoped=scoped))
+        frames += [self._hashed(columns, entry, scoped=scoped) for entry in entries if self._is_hashed(entry)]
+        frame = frames[0]
+        for other in frames[1:]:
+            frame = frame.unionByName(other)
+        names = [f"d_k{index}" for index in range(len(columns))]
+        scope_names = ["d_spec_id", *(f"d_{name}" for name in self._scopes.casts())] if scoped else []
+        frame = frame.groupBy(*names, *scope_names).agg(F.max("d_age").alias("d_age"))
+        frame = frame.withColumn("d_hash", F.xxhash64(*names, *scope_names))
+        scope_fields = [SPEC, *self._scope_fields] if scoped else []
+        probe = f"xxhash64({', '.join([*(column.sql for column in columns), *scope_fields])})"
+        same = [f"{column.sql} <=> {name}" for column, name in zip(columns, names, strict=True)]
+        if self._aged:
+            same.append(f"{AGE} < d_age")
+        if scoped:
+            same.append(scope_condition(self._scope_fields))
+        size = sum(entry.record_count * (BYTES_PER_VALUE + 32 * len(columns)) for entry in entries)
+        return DeletedKeys(frame, probe, " AND ".join(same), size)
+
+    def _rows(self, columns: list[Field], entries: Sequence[DeleteEntry], *, scoped: bool) -> DataFrame:
+        frame = delete_rows(self._handle, self._files, entries, [column.id for column in columns])
+        keys = [F.expr(column_path(self._handle, column.id)).alias(f"d_k{i}") for i, column in enumerate(columns)]
+        facts = F.broadcast(self._entry_facts(entries, scoped=scoped))
+        return frame.select(*keys, F.col("_file").alias("d_file")).join(facts, "d_file").drop("d_file")
+
+    def _entry_facts(self, entries: Sequence[DeleteEntry], *, scoped: bool) -> DataFrame:
+        """The age and the partition of each delete file, by path."""
+        table = pa.table(
+            {
+                "file": pa.array([entry.path for entry in entries], pa.string()),
+                "age": pa.array([entry.sequence_number for entry in entries], pa.int64()),
+            }
+        )
+        if scoped:
+            scopes = [Scope(entry.spec_id, entry.partition) for entry in entries]
+            columns = self._scopes.table(scopes)
+            for name in columns.column_names:
+                table = table.append_column(name, columns[name])
+        frame = self._handle.spark.createDataFrame(table)
+        frame = self._cast_scopes(frame) if scoped else frame
+        return frame.select(*(F.col(name).alias(f"d_{name}") for name in frame.columns))
+
+    def _hashed(self, columns: list[Field], entry: DeleteEntry, *, scoped: bool) -> DataFrame:
+        """The exact keys of a hash-map blob, whose columns are named by field id."""
+        file = footer(self._handle, entry.path, entry.file_size_in_bytes)
+        source = self._handle.io.source(entry.path, entry.file_size_in_bytes)
+        keys = decode_hashed(read_blob(source, file.blobs[0])).keys
+        wanted = [str(column.id) for column in columns]
+        if sorted(keys.column_names) != sorted(wanted):
+            raise FormatError(f"{entry.path} has keys of fields {keys.column_names}, its manifest entry says {wanted}")
+        if keys.num_rows != entry.record_count:
+            raise FormatError(f"{entry.path} holds {keys.num_rows} keys, its manifest entry says {entry.record_count}")
+        frame = self._handle.spark.createDataFrame(keys.select(wanted))
+        frame = frame.select(*(F.col(f"`{name}`").alias(f"d_k{index}") for index, name in enumerate(wanted)))
+        return frame.crossJoin(F.broadcast(self._entry_facts([entry], scoped=scoped).drop("d_file")))

@@ -1,0 +1,123 @@
+"""A snapshot as a DataFrame, every delete applied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from rowdelta.iceberg import SnapshotFiles, shadow, snapshot_files
+from rowdelta.scan.deleted_keys import DeletedKeysBuilder
+from rowdelta.scan.filters import AGE, PARTITION, SPEC
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from rowdelta.iceberg import DataEntry, Field, Snapshot, TableHandle
+    from rowdelta.scan.filters import DeletedKeys
+
+MAX_BROADCAST_BYTES: Final = 256 << 20
+ROW_SEQUENCE_NUMBER: Final = "_last_updated_sequence_number"
+_FILE: Final = "__rd_file"
+
+
+@dataclass(frozen=True)
+class LiveRows:
+    """The rows of a snapshot before equality deletes, and the joins that apply them.
+
+    `rows` has the table's columns, then the columns that the joins need (`AGE`, `SPEC`, `PARTITION`, dropped key
+    columns) and the metadata columns that were asked for.
+    """
+
+    rows: DataFrame
+    columns: list[str]
+    deleted: list[DeletedKeys]
+
+    def live(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
+        """The rows that are left, with the table's columns."""
+        frame = self.rows
+        for keys in self.deleted:
+            frame = keys.remove_from(frame, max_broadcast_bytes)
+        return frame.select(*(F.col(quote(name)) for name in self.columns))
+
+
+def read(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int) -> DataFrame | None:
+    """The live rows of a snapshot; None where it has no equality deletes and Iceberg's reader does it all."""
+    files = snapshot_files(handle, snapshot)
+    if files is None or not files.equality_deletes:
+        return None
+    return live_rows(handle, files, schema_id).live(max_broadcast_bytes)
+
+
+def live_rows(
+    handle: TableHandle, files: SnapshotFiles, schema_id: int, metadata_columns: tuple[str, ...] = ()
+) -> LiveRows:
+    """Puts the shadow of a snapshot and its equality deletes together."""
+    schema = handle.metadata.schemas[schema_id]
+    keys = {field_id for entry in files.equality_deletes for field_id in entry.equality_ids}
+    dropped = [_dropped(handle, field_id) for field_id in sorted(keys - set(schema.by_id))]
+    frame = shadow(handle, files, schema_id, dropped)
+    columns = [column.name for column in schema.fields]
+    struct = _partition_type(frame)
+    young = files.young_files(handle) if files.equality_deletes else []
+    rows = frame.select(
+        *(F.col(quote(name)) for name in [*columns, *(column.name for column in dropped)]),
+        F.col("_spec_id").alias(SPEC),
+        *([F.col("_partition").alias(PARTITION)] if struct.fields else []),
+        _age(handle, files, young),
+        *metadata_columns,
+    )
+    rows = _with_file_ages(handle, rows, young) if _FILE in rows.columns else rows
+    by_id = schema.by_id | {column.id: column for column in dropped}
+    builder = DeletedKeysBuilder(handle, files, by_id, struct, ages_matter=bool(young))
+    return LiveRows(rows, columns, builder.build())
+
+
+def _partition_type(frame: DataFrame) -> T.StructType:
+    kind = frame.select("_partition").schema["_partition"].dataType
+    return kind if isinstance(kind, T.StructType) else T.StructType()
+
+
+def _dropped(handle: TableHandle, field_id: int) -> Field:
+    """A key column that the schema no longer has, under a name of its own."""
+    for schema_id in sorted(handle.metadata.schemas, reverse=True):
+        known = handle.metadata.schemas[schema_id].by_id.get(field_id)
+        if known is not None:
+            return replace(known, name=f"__rd_dropped_{field_id}", path=(f"__rd_dropped_{field_id}",), required=False)
+    raise AssertionError(field_id)  # Iceberg keeps every schema
+
+
+def _age(handle: TableHandle, files: SnapshotFiles, young: list[DataEntry]) -> Column:
+    """The data sequence number of a row's file, or the path to look it up by; rows of old files may have any lower one.
+
+    Iceberg gives it out as `_last_updated_sequence_number`, save for rows that kept an older number through a
+    rewrite. That makes no difference while rows stay in their partition; but a rewrite into another partition spec
+    can move a row into the scope of an older delete, and ORC files do not have the column: then the number is looked
+    up by file.
+    """
+    if not young:
+        return F.lit(0).alias(AGE)
+    specs = handle.metadata.specs
+    moved = len(specs) > 1 and any(not specs[entry.spec_id].is_unpartitioned for entry in files.equality_deletes)
+    if moved or any(entry.file_format not in {"PARQUET", "AVRO"} for entry in young):
+        return F.col("_file").alias(_FILE)
+    return F.coalesce(ROW_SEQUENCE_NUMBER, F.lit(-1)).alias(AGE)
+
+
+def _with_file_ages(handle: TableHandle, rows: DataFrame, young: list[DataEntry]) -> DataFrame:
+    table = pa.table(
+        {
+            _FILE: pa.array([entry.path for entry in young], pa.string()),
+            "__rd_number": pa.array([entry.sequence_number for entry in young], pa.int64()),
+        }
+    )
+    ages = F.broadcast(handle.spark.createDataFrame(table))
+    return rows.join(ages, _FILE, "left").withColumn(AGE, F.coalesce("__rd_number", F.lit(-1)))
+
+
+def quote(name: str) -> str:
+    """A column's name, quoted for Spark."""
+    return f"`{name.replace('`', '``')}`"

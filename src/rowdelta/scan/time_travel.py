@@ -1,0 +1,89 @@
+"""Which state of the table is read: the head of a branch, a snapshot, a time, or a tag."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+from rowdelta.errors import InputError
+from rowdelta.scan.read import read
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from rowdelta.iceberg import Snapshot, TableHandle
+
+
+def live_frame(
+    handle: TableHandle,
+    max_broadcast_bytes: int,
+    *,
+    snapshot_id: int | None = None,
+    timestamp: str | dt.datetime | None = None,
+    tag: str | None = None,
+) -> DataFrame:
+    """The live rows of one state of the table; at most one of the three ways to name it may be given."""
+    given = [
+        name
+        for name, value in (("snapshot_id", snapshot_id), ("timestamp", timestamp), ("tag", tag))
+        if value is not None
+    ]
+    if len(given) > 1:
+        raise InputError(f"{' and '.join(given)} name a state each", hint="give one of them")
+    if not given:
+        head = handle.snapshot()
+        if head is None:
+            return handle.spark.table(handle.full_name)
+        live = read(handle, head, handle.metadata.current_schema_id, max_broadcast_bytes)
+        return _stock(handle, None if handle.branch == "main" else handle.branch) if live is None else live
+    snapshot = _find(handle, snapshot_id, timestamp, tag)
+    schema_id = handle.metadata.current_schema_id if snapshot.schema_id is None else snapshot.schema_id
+    live = read(handle, snapshot, schema_id, max_broadcast_bytes)
+    return _stock(handle, snapshot.id) if live is None else live
+
+
+def _stock(handle: TableHandle, version: int | str | None) -> DataFrame:
+    """Iceberg's own reader."""
+    if version is None:
+        return handle.spark.table(handle.full_name)
+    quoted = str(version) if isinstance(version, int) else "'" + version.replace("'", "\\'") + "'"
+    return handle.spark.sql(f"SELECT * FROM {handle.full_name} VERSION AS OF {quoted}")
+
+
+def _find(
+    handle: TableHandle, snapshot_id: int | None, timestamp: str | dt.datetime | None, tag: str | None
+) -> Snapshot:
+    if tag is not None:
+        tags = handle.metadata.tags
+        if tag not in tags:
+            raise InputError(f"no tag {tag!r}", hint=f"the tags are {', '.join(sorted(tags)) or 'none'}")
+        snapshot_id = tags[tag].snapshot_id
+    if timestamp is not None:
+        return _at(handle, timestamp)
+    snapshot = handle.snapshot(snapshot_id)
+    assert snapshot is not None
+    return snapshot
+
+
+def _at(handle: TableHandle, timestamp: str | dt.datetime) -> Snapshot:
+    """The newest snapshot of the branch's history that is not younger than a time."""
+    if isinstance(timestamp, str):
+        try:
+            timestamp = dt.datetime.fromisoformat(timestamp)
+        except ValueError:
+            raise InputError(
+                f"{timestamp!r} is not a time", hint="write it as 2024-01-31T12:00:00 or 2024-01-31 12:00:00+02:00"
+            ) from None
+    if timestamp.tzinfo is None:
+        timestamp = timestamp.replace(tzinfo=dt.timezone.utc)
+    milliseconds = timestamp.timestamp() * 1000
+    snapshot = handle.snapshot()
+    while snapshot is not None and snapshot.timestamp_ms > milliseconds:
+        parent = snapshot.parent_id
+        snapshot = handle.metadata.snapshots.get(parent) if parent is not None else None
+    if snapshot is None:
+        raise InputError(
+            f"{handle.name} has no snapshot as old as {timestamp.isoformat()}",
+            hint=f"SELECT * FROM {handle.name}.snapshots lists what there is",
+        )
+    return snapshot
