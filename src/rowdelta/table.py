@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowdelta.iceberg import TableHandle, list_delete_files
-from rowdelta.ops import DeleteKeys
+from rowdelta.ops import Delete, DeleteKeys, Merge, Update
 from rowdelta.scan import MAX_BROADCAST_BYTES, create_view, live_frame
 
 if TYPE_CHECKING:
@@ -88,6 +88,63 @@ class Table:
         """
         self._handle.refresh()
         return create_view(self._handle, name)
+
+    def delete(
+        self, where: str | Column | None = None, *, mode: str | None = None, isolation: str | None = None
+    ) -> Delete:
+        """Deletes the rows that match a predicate.
+
+        A predicate that covers whole files drops them in metadata alone. Otherwise the positions of the rows become
+        deletion vectors (format version 3) or position deletes (version 2), or the files are written anew.
+
+        Args:
+            where: SQL text or a Column; all rows when it is left out.
+            mode: `merge-on-read` or `copy-on-write`; left out, the property `write.delete.mode` decides.
+            isolation: `serializable` or `snapshot`; left out, `write.delete.isolation-level` decides.
+
+        Examples:
+            >>> t.delete("status = 'void'").execute()  # doctest: +SKIP
+        """
+        return Delete(self._handle, where, mode, isolation)
+
+    def update(self, *, mode: str | None = None, isolation: str | None = None) -> Update:
+        """Sets columns of the rows that match a predicate.
+
+        Args:
+            mode: `merge-on-read` or `copy-on-write`; left out, the property `write.update.mode` decides.
+            isolation: `serializable` or `snapshot`; left out, `write.update.isolation-level` decides.
+
+        Examples:
+            >>> t.update().set("amount", "amount * 1.1").where("region = 'EU'").execute()  # doctest: +SKIP
+        """
+        return Update(self._handle, mode, isolation)
+
+    def merge(
+        self,
+        source: DataFrame,
+        on: str | Column | Sequence[str],
+        *,
+        target_alias: str = "t",
+        source_alias: str = "s",
+        mode: str | None = None,
+        isolation: str | None = None,
+    ) -> Merge:
+        """Merges rows of a source into the table; add clauses, then call `.execute()`.
+
+        Args:
+            source: The rows to merge.
+            on: When rows match: the name of a column that both have, several of them, or a condition such as
+                `t.id = s.id`. A null matches nothing.
+            target_alias: What conditions call the table.
+            source_alias: What conditions call the source.
+            mode: `merge-on-read` or `copy-on-write`; left out, the property `write.merge.mode` decides.
+            isolation: `serializable` or `snapshot`; left out, `write.merge.isolation-level` decides.
+
+        Examples:
+            >>> merge = t.merge(changes, on="id").when_matched_delete("s.op = 'D'")  # doctest: +SKIP
+            >>> merge.when_matched_update_all().when_not_matched_insert_all().execute()  # doctest: +SKIP
+        """
+        return Merge(self._handle, source, on, (target_alias, source_alias), mode=mode, isolation=isolation)
 
     def delete_keys(
         self, keys: DataFrame, key: str | Sequence[str], *, encoding: str | None = None, scope: str = "auto"

@@ -33,7 +33,9 @@ def test_version_names_rowdelta_and_its_peers() -> None:
     assert f"rowdelta {rd.__version__}" in command("version")
 
 
-@pytest.mark.parametrize("words", [(), ("puffin",), ("delete-files",), ("version",), ("demo",)])
+@pytest.mark.parametrize(
+    "words", [(), ("puffin",), ("delete-files",), ("version",), ("demo",), ("read",), ("delete-keys",)]
+)
 def test_help_of_every_command_has_an_example(words: tuple[str, ...]) -> None:
     assert "Example" in command(*words, "--help")
 
@@ -112,3 +114,29 @@ def test_puffin_histogram_counts_every_value_once(values: list[int], tmp_path: P
     path.write_bytes(encode_edv_file(EqualityDeleteVector(1, BitMap64(values))))
     (blob,) = json.loads(command("puffin", str(path), "--json"))["blobs"]
     assert [count for count in blob["histogram"] if count] == [1] * len(values)
+
+
+def test_delete_keys_and_read_from_the_shell(
+    spark: SparkSession, warehouse: Path, table_name: str, tmp_path: Path
+) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (id bigint, name string) USING iceberg TBLPROPERTIES ('format-version'='3')")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 'a'), (2, 'b'), (3, NULL), (4, 'd')")
+    place = ("--warehouse", str(warehouse))
+    keys = tmp_path / "gone.csv"
+    keys.write_text("id\n2\n4\n")
+    plan = command("delete-keys", table_name, "--keys", str(keys), *place, "--dry-run")
+    assert "keys      2" in plan
+    assert "2 keys in 1 full-row" in command("delete-keys", table_name, "--keys", str(keys), *place)
+    assert json.loads(command("read", table_name, *place, "--json")) == [
+        {"id": 1, "name": "a"},
+        {"id": 3, "name": None},
+    ]
+    assert command("read", table_name, *place, "--where", "id > 1", "--columns", "id").split() == ["id", "3"]
+    assert "no rows" in command("read", table_name, *place, "--where", "id = 2")
+    names = tmp_path / "gone.json"
+    names.write_text('{"name": null, "other": 1}\n')
+    done = json.loads(command("delete-keys", table_name, "--keys", str(names), "--key", "name", *place, "--json"))
+    assert done["keys"] == 1
+    assert [row["id"] for row in json.loads(command("read", table_name, *place, "--json"))] == [1]
+    result = runner.invoke(app, ["delete-keys", table_name, "--keys", str(names), "--key", "other", *place])
+    assert isinstance(result.exception, rd.InputError)

@@ -23,6 +23,7 @@ app = typer.Typer(
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 Warehouse = Annotated[Path, typer.Option("--warehouse", help="The folder of a hadoop-type catalog.")]
+Branch = Annotated[str, typer.Option(help="The branch to read or change.")]
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="The table: `db.orders`, or `lake.db.orders`.")]
 
 
@@ -75,7 +76,7 @@ def puffin(
 def delete_files(
     table: TableName,
     warehouse: Warehouse,
-    branch: Annotated[str, typer.Option(help="The branch to look at.")] = "main",
+    branch: Branch = "main",
     as_json: AsJson = False,
 ) -> None:
     """List the live delete files of a table, and how many data files each can still apply to."""
@@ -89,6 +90,71 @@ def delete_files(
         print_rows(rows, shown)
     else:
         typer.echo("no delete files")
+
+
+@app.command(epilog="Example: `rowdelta read db.orders --warehouse warehouse --where 'amount > 10' --limit 5`")
+def read(
+    table: TableName,
+    warehouse: Warehouse,
+    where: Annotated[str | None, typer.Option(help="Rows to show, as a SQL predicate.")] = None,
+    columns: Annotated[str | None, typer.Option(help="Columns to show, separated by commas.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Rows to show at most.")] = 20,
+    snapshot: Annotated[int | None, typer.Option(help="The state after this snapshot.")] = None,
+    branch: Branch = "main",
+    as_json: AsJson = False,
+) -> None:
+    """Show live rows of a table, every kind of delete applied."""
+    from rowdelta.cli.warehouse import open_table
+
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    frame = open_table(table, warehouse, branch).read(where, names, snapshot_id=snapshot).limit(limit)
+    rows = frame.toArrow().to_pylist()
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_rows(rows, frame.columns)
+    else:
+        typer.echo("no rows")
+
+
+@app.command(
+    "delete-keys", epilog="Example: `rowdelta delete-keys db.orders --keys gone.parquet --warehouse warehouse`"
+)
+def delete_keys(
+    table: TableName,
+    warehouse: Warehouse,
+    keys: Annotated[Path, typer.Option(exists=True, help="The keys: a .parquet, .csv (with a header) or .json file.")],
+    key: Annotated[
+        str | None, typer.Option(help="Key columns, separated by commas; all of the file's by default.")
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="deletion-vector, hash-map or full-row: this one or fail.")
+    ] = None,
+    branch: Branch = "main",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete the rows that have one of the keys in a file, without scanning the table."""
+    from rowdelta.cli.warehouse import open_table, read_keys
+
+    target = open_table(table, warehouse, branch)
+    frame = read_keys(keys, target)
+    names = frame.columns if key is None else [name.strip() for name in key.split(",")]
+    operation = target.delete_keys(frame, names, encoding=encoding)
+    if dry_run:
+        plan = operation.plan()
+        print_json(plan.to_dict()) if as_json else typer.echo(str(plan))
+        return
+    result = operation.execute()
+    if as_json:
+        print_json(result.to_dict())
+    elif result.snapshot_id is None:
+        typer.echo("no keys: nothing changed")
+    else:
+        files = ", ".join(f"{count} {name}" for name, count in result.encodings.items())
+        typer.echo(f"{result.keys:,} keys in {files} ({result.bytes_added:,} bytes), snapshot {result.snapshot_id}")
+        for reason in result.reasons:
+            typer.echo(f"  {reason}")
 
 
 @app.command(epilog="Example: `rowdelta demo`")

@@ -9,6 +9,7 @@ one vector each, and the snapshot with these is what the catalog gets.
 from __future__ import annotations
 
 import json
+import logging
 import random
 import time
 import uuid
@@ -23,14 +24,16 @@ from rowdelta.iceberg.manifests import EQUALITY, AvroFile, with_encoding
 from rowdelta.iceberg.puffin_footers import footer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from rowdelta.encoding import DeleteEncoding
     from rowdelta.iceberg.content_files import ContentFile
+    from rowdelta.iceberg.expressions import RowFilter
     from rowdelta.iceberg.handle import TableHandle
     from rowdelta.iceberg.metadata import Snapshot
     from rowdelta.iceberg.staged import StagedFiles
 
+log: Final = logging.getLogger("rowdelta")
 _PUFFIN: Final = "PUFFIN"
 _MANIFESTS_AT_MOST: Final = 10
 
@@ -45,19 +48,63 @@ class NewDelete:
 
 @dataclass(frozen=True)
 class RowChange:
-    """What one operation adds.
+    """What one operation adds and removes.
 
     Attributes:
         deletes: New delete files.
         rows: New data files, already written.
+        removed_deletes: Delete files that are replaced.
+        removed_rows: Data files that are replaced.
+        whole_files: Drop every data file whose rows all match this filter; nothing else may be in the change.
+        validation: What other writers must not have done meanwhile; None for changes that depend on nothing.
         summary: Further entries of the snapshot's summary.
-        configure: Called with Iceberg's `RowDelta` before each attempt, for removals and validations.
     """
 
     deletes: Sequence[NewDelete] = ()
     rows: StagedFiles | None = None
+    removed_deletes: Sequence[ContentFile] = ()
+    removed_rows: Sequence[ContentFile] = ()
+    whole_files: RowFilter | None = None
+    validation: Validation | None = None
     summary: Mapping[str, str] = field(default_factory=dict)
-    configure: Callable[[Any], None] | None = None
+
+    @property
+    def size_in_bytes(self) -> int:
+        """The size of all new files; vectors that share a file count once."""
+        deletes = {new.file.path: new.file.file_size_in_bytes for new in self.deletes}
+        return sum(deletes.values()) + (0 if self.rows is None else self.rows.size_in_bytes)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What a change relies on, checked against every snapshot since the one that it read.
+
+    Attributes:
+        snapshot_id: The snapshot that was read; None for an empty table.
+        row_filter: Only changes to rows that can match this count.
+        data_files: Files that must still be there.
+        no_new_deletes: Other writers must not have deleted matching rows: an update would bring them back.
+        no_new_rows: Other writers must not have added matching rows (serializable isolation).
+    """
+
+    snapshot_id: int | None
+    row_filter: RowFilter
+    data_files: Sequence[str] = ()
+    no_new_deletes: bool = False
+    no_new_rows: bool = False
+
+    def configure(self, delta: Any) -> None:
+        """Tells Iceberg's `RowDelta`."""
+        delta.conflictDetectionFilter(self.row_filter.expression)
+        if self.data_files:
+            delta.validateDataFilesExist(list(self.data_files))
+        if self.snapshot_id is not None:
+            delta.validateFromSnapshot(self.snapshot_id)
+        if self.no_new_deletes:
+            delta.validateDeletedFiles()
+            delta.validateNoConflictingDeleteFiles()
+        if self.no_new_rows:
+            delta.validateNoConflictingDataFiles()
 
 
 def commit(handle: TableHandle, change: RowChange) -> Snapshot:
@@ -80,8 +127,16 @@ def commit(handle: TableHandle, change: RowChange) -> Snapshot:
             _remove_files(handle, change)
         raise
     handle.refresh()
-    handle.spark.catalog.refreshTable(handle.full_name)
+    _show_to_spark(handle)
     return handle.metadata.snapshots[attempt.snapshot_id]
+
+
+def _show_to_spark(handle: TableHandle) -> None:
+    """Makes Spark forget what it knew of the table; the commit has happened, so a failure here must not fail it."""
+    try:
+        handle.spark.catalog.refreshTable(handle.full_name)
+    except JavaError as error:
+        log.warning("a cached query over %s cannot be computed again: %s", handle.name, java_message(error))
 
 
 def _check(new: NewDelete) -> None:
@@ -202,15 +257,22 @@ class _Attempt:
 
     def _row_delta(self, transaction: Any) -> Any:
         handle, change = self._handle, self._change
-        delta = transaction.newRowDelta().toBranch(handle.branch)
-        for new in change.deletes:
-            delta.addDeletes(to_java(handle, new.file))
-        if change.rows is not None:
-            change.rows.add_to(delta)
+        if change.whole_files is not None:
+            delta = transaction.newDelete().toBranch(handle.branch).deleteFromRowFilter(change.whole_files.expression)
+        else:
+            delta = transaction.newRowDelta().toBranch(handle.branch)
+            for new in change.deletes:
+                delta.addDeletes(to_java(handle, new.file))
+            for old in change.removed_deletes:
+                delta.removeDeletes(to_java(handle, old))
+            for old in change.removed_rows:
+                delta.removeRows(to_java(handle, old))
+            if change.rows is not None:
+                change.rows.add_to(delta)
+            if change.validation is not None:
+                change.validation.configure(delta)
         for key, value in change.summary.items():
             delta.set(key, value)
-        if change.configure is not None:
-            change.configure(delta)
         return delta
 
     def _complete(self, operations: Any, snapshot: dict[str, Any], listing: AvroFile) -> list[str]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - what everybody calls it
 
 from rowdelta.encoding import DeleteEncoding
+from rowdelta.iceberg.manifests import DELETE_FILE_PATH_ID
 from rowdelta.iceberg.puffin_footers import blob_type
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.handle import TableHandle
     from rowdelta.iceberg.metadata import Field, PartitionSpec
 
-# The reserved field id of `file_path` in a position delete file.
-DELETE_FILE_PATH_ID = 2147483546
 COLUMNS = (
     "path",
     "content",

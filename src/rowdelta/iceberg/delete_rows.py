@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 _KEPT: Final = ("file_path", "file_format", "record_count", "file_size_in_bytes", "split_offsets", "key_metadata")
 _SPEC: Final[dict[str, Any]] = {"spec-id": 0, "fields": []}
+_POSITION_FIELDS: Final[list[dict[str, Any]]] = [
+    {"id": 2147483546, "name": "file_path", "required": False, "type": "string"},
+    {"id": 2147483545, "name": "pos", "required": False, "type": "long"},
+]
 
 
 def delete_rows(
@@ -38,7 +42,18 @@ def delete_rows(
         entries: The delete files.
         field_ids: The key columns. They are all optional here: a file without one of them reads it as null.
     """
-    schema = {"type": "struct", "schema-id": 0, "fields": _pruned(_all_fields(handle), set(field_ids))}
+    return _file_rows(handle, files, entries, _pruned(_all_fields(handle), set(field_ids)))
+
+
+def position_rows(handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry]) -> DataFrame:
+    """The `file_path` and `pos` in some position delete files."""
+    return _file_rows(handle, files, entries, _POSITION_FIELDS)
+
+
+def _file_rows(
+    handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], fields: list[dict[str, Any]]
+) -> DataFrame:
+    schema = {"type": "struct", "schema-id": 0, "fields": fields}
     wanted = {entry.path for entry in entries}
     manifests = {entry.manifest_path for entry in entries}
     records = []

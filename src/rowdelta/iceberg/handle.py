@@ -33,6 +33,7 @@ class TableHandle:
         self.branch = branch
         self._table: Any = _load(self.gateway, name)
         self.puffin_footers: dict[str, PuffinFile] = {}
+        self.live_frames: dict[tuple[int, int, int], DataFrame] = {}  # a snapshot never changes, nor does a frame of it
         self.refresh()
         self.metadata.head(branch)  # a branch that does not exist fails here, not in the middle of something
 

@@ -25,6 +25,8 @@ ADDED: Final = 1
 EQUALITY: Final = FileContent.EQUALITY.id
 # The id of our own optional field `encoding` in a manifest entry, beyond all that the spec gives out.
 ENCODING_FIELD_ID: Final = 2147483200
+# The reserved field id of `file_path` in a position delete file.
+DELETE_FILE_PATH_ID: Final = 2147483546
 _CACHED_MANIFESTS: Final = 4096
 
 
@@ -59,12 +61,18 @@ class DeleteEntry:
     content_offset: int | None
     content_size_in_bytes: int | None
     encoding_id: int | None
+    referenced_data_file: str | None
     manifest_path: str = field(repr=False)
 
     @property
     def is_vector(self) -> bool:
         """An equality delete in a Puffin file: one that only rowdelta reads."""
         return self.content is FileContent.EQUALITY and self.file_format == "PUFFIN"
+
+    @property
+    def is_deletion_vector(self) -> bool:
+        """Positions in one data file, in a Puffin file."""
+        return self.content is FileContent.POSITION and self.file_format == "PUFFIN"
 
     def encoding(self, blob_type: str | None = None) -> DeleteEncoding:
         """What the entry says, or what the file's format and blob tell; a contradiction is an error."""
@@ -150,8 +158,18 @@ def _delete_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DeleteEnt
         content_offset=file.get("content_offset"),
         content_size_in_bytes=file.get("content_size_in_bytes"),
         encoding_id=file.get("encoding"),
+        referenced_data_file=file.get("referenced_data_file") or _only_path(file),
         manifest_path=manifest["manifest_path"],
     )
+
+
+def _only_path(file: dict[str, Any]) -> str | None:
+    """The one data file that a position delete file is about, if its bounds say that there is only one."""
+    bounds = [
+        next((pair["value"] for pair in file.get(name) or () if pair["key"] == DELETE_FILE_PATH_ID), None)
+        for name in ("lower_bounds", "upper_bounds")
+    ]
+    return bounds[0].decode("utf-8", "replace") if bounds[0] is not None and bounds[0] == bounds[1] else None
 
 
 def _data_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DataEntry:

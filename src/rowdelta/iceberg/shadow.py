@@ -29,11 +29,18 @@ _FIRST_ROW_ID: Final = {"name": "first_row_id", "type": ["null", "long"], "defau
 
 @dataclass(frozen=True)
 class SnapshotFiles:
-    """The manifests of a snapshot, and its equality deletes."""
+    """The manifests of a snapshot, and its deletes."""
 
     snapshot: Snapshot
     listing: AvroFile
+    position_deletes: tuple[DeleteEntry, ...]
     equality_deletes: tuple[DeleteEntry, ...]
+
+    @property
+    def has_row_ids(self) -> bool:
+        """Whether rows have ids of their own; not on version 2, nor after an upgrade until the next commit."""
+        data = [manifest for manifest in self.listing.records if not manifest.get("content")]
+        return all(manifest.get("first_row_id") is not None for manifest in data)
 
     def young_files(self, handle: TableHandle) -> list[DataEntry]:
         """The data files that are not older than every equality delete: only for these does the age of a row matter."""
@@ -55,7 +62,9 @@ def snapshot_files(handle: TableHandle, snapshot: Snapshot) -> SnapshotFiles | N
     deletes = [
         entry for manifest in listing.records if manifest.get("content") for entry in handle.manifests.deletes(manifest)
     ]
-    return SnapshotFiles(snapshot, listing, tuple(e for e in deletes if e.content is FileContent.EQUALITY))
+    positions = tuple(entry for entry in deletes if entry.content is FileContent.POSITION)
+    equality = tuple(entry for entry in deletes if entry.content is FileContent.EQUALITY)
+    return SnapshotFiles(snapshot, listing, positions, equality)
 
 
 def shadow(handle: TableHandle, files: SnapshotFiles, schema_id: int, extra_fields: list[Field]) -> DataFrame:
@@ -107,10 +116,10 @@ def _listing(handle: TableHandle, files: SnapshotFiles) -> AvroFile:
 
 def _without_equality(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, Any] | None:
     """A copy of a delete manifest with its position deletes alone; None when it has none."""
+    if all(entry.content is FileContent.EQUALITY for entry in handle.manifests.deletes(manifest)):
+        return None
     avro = handle.manifests.read(manifest["manifest_path"])
     kept = [record for record in avro.records if record["data_file"]["content"] != EQUALITY]
-    if not kept:
-        return None
     # Iceberg reads manifests when a query is planned, so this copy stays as long as the process.
     name = uuid.uuid5(uuid.NAMESPACE_URL, manifest["manifest_path"])
     location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"

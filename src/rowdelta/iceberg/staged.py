@@ -35,9 +35,30 @@ class StagedFiles:
         """Removes them from storage."""
         self._handle.io.delete(str(file.location()) for file in self._files)
 
+    @property
+    def size_in_bytes(self) -> int:
+        """The size of all files."""
+        return sum(int(file.fileSizeInBytes()) for file in self._files)
+
+    @property
+    def record_count(self) -> int:
+        """The rows of all files."""
+        return sum(int(file.recordCount()) for file in self._files)
+
     def content_files(self) -> list[ContentFile]:
         """The files as plain values."""
         return [from_java(self._handle, file) for file in self._files]
+
+
+def stage_rows(handle: TableHandle, frame: DataFrame) -> StagedFiles:
+    """Writes rows as data files of the table's current spec.
+
+    Args:
+        handle: The table.
+        frame: The table's columns in order; on a version 3 table also `_row_id` and `_last_updated_sequence_number`,
+            which keep the lineage of a row that is not new, and are null for one that is.
+    """
+    return StagedFiles(handle, _stage(handle, handle._table, frame))
 
 
 def stage_key_files(
@@ -88,7 +109,9 @@ def _stage(handle: TableHandle, target: Any, frame: DataFrame) -> list[Any]:
     coordinator = gateway.iceberg.spark.FileRewriteCoordinator.get()
     cache.add(group, target)
     try:
-        frame.write.format("iceberg").mode("append").option("distribution-mode", "none").save(group)
+        frame.write.format("iceberg").mode("append").option("distribution-mode", "none").option(
+            "fanout-enabled", "true"
+        ).save(group)
         return list(coordinator.fetchNewFiles(target, group))
     finally:
         cache.remove(group)

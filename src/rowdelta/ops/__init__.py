@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from rowdelta.ops.delete import Delete
 from rowdelta.ops.delete_keys import DeleteKeys, DeleteKeysResult
+from rowdelta.ops.merge import Merge
 from rowdelta.ops.operation import Operation, Plan, Result
+from rowdelta.ops.update import Update
 
-__all__ = ["DeleteKeys", "DeleteKeysResult", "Operation", "Plan", "Result"]
+__all__ = ["Delete", "DeleteKeys", "DeleteKeysResult", "Merge", "Operation", "Plan", "Result", "Update"]

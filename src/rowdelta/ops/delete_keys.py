@@ -19,10 +19,11 @@ from rowdelta.encoding import (
 )
 from rowdelta.iceberg import NewDelete, RowChange
 from rowdelta.ops.changes import apply
-from rowdelta.ops.key_batches import HashedBatch, IntegerBatch, hashed_batches, integer_batches, null_keys_explained
+from rowdelta.ops.key_batches import NULL_KEY_HINT, HashedBatch, IntegerBatch, hashed_batches, integer_batches
 from rowdelta.ops.key_files import estimated_full_size, stage_rows, write_hashed, write_rows, write_vector
 from rowdelta.ops.key_input import KeyInput, check_keys
 from rowdelta.ops.operation import Operation, Plan, Result
+from rowdelta.ops.refusals import refusals
 from rowdelta.scan import is_integer
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class KeyWriter:
 
     def _write(self, batch: IntegerBatch | HashedBatch | None, choice: EncodingChoice) -> list[NewDelete]:
         if batch is None:
-            with null_keys_explained():
+            with refusals(NULL_KEY_HINT):
                 return stage_rows(self._handle, self._keys)
         if isinstance(batch, HashedBatch):
             return [write_hashed(self._handle, self._keys, batch)]

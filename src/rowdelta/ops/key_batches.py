@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import re
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.encoding import BatchStatistics
-from rowdelta.errors import InputError
-from rowdelta.ops.key_input import NULL_KEY
+from rowdelta.ops.refusals import refusals
 from rowdelta.scan import integer_sql, unpack_words
 
 if TYPE_CHECKING:
@@ -25,6 +21,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowdelta.ops.key_input import KeyInput
+
+
+NULL_KEY_HINT: Final = "no row can match it: filter such keys out"
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def integer_batches(keys: KeyInput) -> list[IntegerBatch]:
     words = keys.frame.selectExpr(*parts, f"{number} as k").selectExpr(
         *parts, "k >> 6 as block", "shiftleft(1L, cast(k & 63 as int)) as bit"
     )
-    with null_keys_explained():
+    with refusals(NULL_KEY_HINT):
         table = words.groupBy(*parts, "block").agg(F.bit_or("bit").alias("word")).toArrow()
     batches = []
     for partition, rows in _by_partition(table, parts):
@@ -74,7 +73,7 @@ def hashed_batches(keys: KeyInput) -> list[HashedBatch]:
     """Collects distinct keys of any type, with their hashes."""
     names, parts = keys.key_names, keys.partition_names
     frame = keys.frame.select(*names, *parts).distinct().withColumn("hash", F.xxhash64(*names))
-    with null_keys_explained():
+    with refusals(NULL_KEY_HINT):
         table = frame.toArrow()
     ids = [str(column.id) for column in keys.columns]
     return [
@@ -119,20 +118,3 @@ def _single_value(value: Any) -> Any:
     if isinstance(value, decimal.Decimal):
         return format(value, "f")
     return value.hex().upper() if isinstance(value, bytes) else value
-
-
-@contextmanager
-def null_keys_explained() -> Iterator[None]:
-    """Turns the error of a task that met a null in a required column into ours."""
-    try:
-        yield
-    except Exception as error:
-        found = re.search(f"{NULL_KEY} (.*?)(?:'|\\n|$| SQLSTATE)", str(error))
-        if not isinstance(error, PySparkException) and found is None:
-            raise
-        if found is None:
-            raise
-        raise InputError(
-            f"a key is null in column {found[1]!r}, which the table requires",
-            hint="no row can match it: filter such keys out",
-        ) from error

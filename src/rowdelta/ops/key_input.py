@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
+from rowdelta.ops.refusals import not_null
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
@@ -138,12 +139,7 @@ def _typed(handle: TableHandle, keys: DataFrame, column: Field, target: DataFram
     value = F.col(quote(found[0])).cast(want)
     if not column.required:
         return value
-    message = F.lit(f"{NULL_KEY} {column.name}")
-    return F.when(value.isNull(), F.raise_error(message)).otherwise(value)
-
-
-# Marks the error that a task raises for a null in a required column.
-NULL_KEY: Final = "rowdelta: null in the required column"
+    return not_null(value, f"a key is null in column {column.name!r}, which the table requires")
 
 
 def _transformed(handle: TableHandle, transform: str, source: str | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rowdelta.scan.checks import check_deletes
+from rowdelta.scan.filters import PARTITION, SPEC
 from rowdelta.scan.integer_keys import integer_sql, is_integer
 from rowdelta.scan.key_sets import unpack_words
 from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, live_rows, quote
@@ -10,7 +12,10 @@ from rowdelta.scan.views import create_view, refresh_views
 
 __all__ = [
     "MAX_BROADCAST_BYTES",
+    "PARTITION",
+    "SPEC",
     "LiveRows",
+    "check_deletes",
     "create_view",
     "integer_sql",
     "is_integer",

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.iceberg import SnapshotFiles, shadow, snapshot_files
+from rowdelta.scan.checks import check_deletes
 from rowdelta.scan.deleted_keys import DeletedKeysBuilder
 from rowdelta.scan.filters import AGE, PARTITION, SPEC
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 MAX_BROADCAST_BYTES: Final = 256 << 20
 ROW_SEQUENCE_NUMBER: Final = "_last_updated_sequence_number"
 _FILE: Final = "__rd_file"
+_FRAMES_KEPT: Final = 2  # the newest state, and one to compare it with
 
 
 @dataclass(frozen=True)
@@ -38,18 +40,32 @@ class LiveRows:
 
     def live(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
         """The rows that are left, with the table's columns."""
+        frame = self.live_with_places(max_broadcast_bytes)
+        return frame.select(*(F.col(quote(name)) for name in self.columns))
+
+    def live_with_places(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
+        """The rows that are left, with every column of `rows`."""
         frame = self.rows
         for keys in self.deleted:
             frame = keys.remove_from(frame, max_broadcast_bytes)
-        return frame.select(*(F.col(quote(name)) for name in self.columns))
+        return frame
 
 
 def read(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int) -> DataFrame | None:
     """The live rows of a snapshot; None where it has no equality deletes and Iceberg's reader does it all."""
-    files = snapshot_files(handle, snapshot)
-    if files is None or not files.equality_deletes:
-        return None
-    return live_rows(handle, files, schema_id).live(max_broadcast_bytes)
+    known = handle.live_frames
+    key = (snapshot.id, schema_id, max_broadcast_bytes)
+    if key not in known:
+        files = snapshot_files(handle, snapshot)
+        if files is None:
+            return None
+        check_deletes(handle.metadata, files)
+        if not files.equality_deletes:
+            return None
+        while len(known) >= _FRAMES_KEPT:
+            known.pop(next(iter(known)))
+        known[key] = live_rows(handle, files, schema_id).live(max_broadcast_bytes)
+    return known[key]
 
 
 def live_rows(

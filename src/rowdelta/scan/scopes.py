@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import types as T  # noqa: N812 - what everybody calls it
 
+from rowdelta.errors import FormatError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -56,7 +58,7 @@ class ScopeColumns:
         rows = [self._values(scope) for scope in scopes]
         columns = {"spec_id": pa.array([scope.spec_id for scope in scopes], pa.int32())}
         for index, name in enumerate(self._types):
-            columns[f"p{index}"] = pa.array([row.get(name) for row in rows], type=_arrow_type(self._types[name]))
+            columns[f"p{index}"] = _column([row.get(name) for row in rows], name, self._types[name])
         return pa.table(columns)
 
     def casts(self) -> dict[str, str]:
@@ -71,6 +73,16 @@ class ScopeColumns:
             for part, value in named
             if part.field_id in self._names
         }
+
+
+def _column(values: list[Any], name: str, kind: T.DataType) -> pa.Array:
+    try:
+        return pa.array(values, type=_arrow_type(kind))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise FormatError(
+            f"an equality delete has a partition value of {name} that is no {kind.simpleString()}: {error}",
+            hint="its manifest was not written as the Iceberg spec says",
+        ) from error
 
 
 def _spark_value(value: Any, kind: T.DataType) -> Any:

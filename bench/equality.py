@@ -1,0 +1,147 @@
+"""Equality deletes: what they cost to write, to keep and to read, beside Iceberg's own reader."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
+
+import rowdelta as rd
+from bench.data import SCALES, make_table, rows
+from bench.measure import Measure, live_heap_mb, ratio, side_by_side
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TABLE = "lake.bench.orders"
+ENABLED = "write.delete.equality-vector.enabled"
+
+
+def run(spark: SparkSession, scale: str) -> list[Measure]:
+    count = SCALES[scale]
+    make_table(spark, TABLE, count)
+    # A hundredth of random keys is sparse at small scales; vectors are what is measured here.
+    sparse = "'write.delete.equality-vector.max-sparsity'='1000000'"
+    spark.sql(f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('{ENABLED}'='true', {sparse})")
+    one, five = count // 20, count // 4
+    return [*_reading(spark, one, five), *_many(spark, count, one), *_writing(spark, count), *_bytes(spark, count)]
+
+
+def _keys(spark: SparkSession, count: int, of: int) -> DataFrame:
+    """Random keys: a hash of the id decides, so that they are spread evenly and always the same."""
+    return spark.range(of).where(f"pmod(xxhash64(id), {of}) < {count}")
+
+
+def _branch(spark: SparkSession, name: str) -> rd.Table:
+    spark.sql(f"ALTER TABLE {TABLE} CREATE OR REPLACE BRANCH {name}")
+    return rd.table(spark, TABLE, branch=name)
+
+
+def aggregate(frame: DataFrame) -> None:
+    frame.agg(F.sum("id"), F.sum("a"), F.sum("b")).collect()
+
+
+def full_scan(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def _stock(spark: SparkSession, branch: str) -> DataFrame:
+    return spark.sql(f"SELECT * FROM {TABLE} VERSION AS OF '{branch}'")
+
+
+def _reading(spark: SparkSession, one: int, five: int) -> list[Measure]:
+    total = spark.table(TABLE).count()
+    found = []
+    for keys, goal in ((one, ">= 5"), (five, ">= 12")):
+        full, edv = _branch(spark, f"full_{keys}"), _branch(spark, f"edv_{keys}")
+        full.delete_keys(_keys(spark, keys, total), key="id", encoding="full-row").execute()
+        edv.delete_keys(_keys(spark, keys, total), key="id", encoding="deletion-vector").execute()
+        stock, by_full, by_edv = side_by_side(
+            partial(lambda table: aggregate(_stock(spark, table.branch)), full),
+            partial(lambda table: aggregate(table.read()), full),
+            partial(lambda table: aggregate(table.read()), edv),
+        )
+        found.append(
+            ratio(f"aggregate, {keys:,} equality deletes: Iceberg / rowdelta, full-row files", stock, by_full, goal)
+        )
+        found.append(ratio(f"aggregate, {keys:,} equality deletes: Iceberg / rowdelta, EDV", stock, by_edv, goal))
+    edv = _branch(spark, f"edv_{one}_again")
+    edv.delete_keys(_keys(spark, one, total), key="id").execute()
+    main = rd.table(spark, TABLE)
+    with_edv, without = side_by_side(lambda: aggregate(edv.read()), lambda: aggregate(main.read()), repeats=5)
+    found.append(ratio("aggregate of the key and two columns: EDV / no deletes", with_edv, without, "<= 1.3"))
+    with_edv, without = side_by_side(lambda: full_scan(edv.read()), lambda: full_scan(main.read()), repeats=5)
+    found.append(ratio("full scan of all columns: EDV / no deletes", with_edv, without, "<= 1.15"))
+    large = rd.table(spark, TABLE, branch=f"edv_{five}")
+    plain = live_heap_mb(spark, lambda: aggregate(main.read()))
+    above = round(live_heap_mb(spark, lambda: aggregate(large.read())) - plain, 1)
+    stock_above = round(live_heap_mb(spark, lambda: aggregate(_stock(spark, f"full_{five}"))) - plain, 1)
+    detail = {"iceberg_full_row_mb": stock_above, "no_deletes_mb": plain}
+    found.append(Measure(f"live heap above the scan without deletes, {five:,} keys", above, "<= 200", "MiB", detail))
+    return found
+
+
+def _many(spark: SparkSession, count: int, keys: int) -> list[Measure]:
+    """A hundred vectors of different ages with new rows between them, against one vector of the same keys."""
+    commits = 100
+    many, single = _branch(spark, "many"), _branch(spark, "single")
+    wanted = _keys(spark, keys, count).withColumn("part", F.expr(f"pmod(xxhash64(id, 7), {commits})")).cache()
+    wanted.count()
+    for part in range(commits):
+        many.delete_keys(wanted.where(F.col("part") == part), key="id", encoding="deletion-vector").execute()
+        if part % 10 == 0:
+            rows(spark, count + part, count + part + 1).coalesce(1).writeTo(f"{TABLE}.branch_many").append()
+    single.delete_keys(wanted, key="id", encoding="deletion-vector").execute()
+    wanted.unpersist()
+    a, b = side_by_side(lambda: aggregate(many.read()), lambda: aggregate(single.read()), repeats=5)
+    return [ratio(f"{commits} vectors of different ages / 1 vector, {keys:,} keys", a, b, "<= 1.3")]
+
+
+def _writing(spark: SparkSession, count: int) -> list[Measure]:
+    """`delete_keys` does not scan, so the size of the table does not matter."""
+    small = "lake.bench.small"
+    make_table(spark, small, count // 10)
+    spark.sql(f"ALTER TABLE {small} SET TBLPROPERTIES ('{ENABLED}'='true')")
+    keys = _keys(spark, count // 20, count).cache()
+    keys.count()
+    big, little = rd.table(spark, TABLE), rd.table(spark, small)
+    spark.sql(f"ALTER TABLE {TABLE} CREATE OR REPLACE BRANCH writes")
+    big = rd.table(spark, TABLE, branch="writes")
+    above, below = side_by_side(
+        lambda: big.delete_keys(keys, key="id").execute(), lambda: little.delete_keys(keys, key="id").execute()
+    )
+    keys.unpersist()
+    return [
+        ratio(f"delete_keys of {count // 20:,} keys: {count:,} rows / {count // 10:,} rows", above, below, "<= 1.2")
+    ]
+
+
+def _bytes(spark: SparkSession, count: int) -> list[Measure]:
+    """What a million deletes take on disk, as whole rows, as keys, and as a vector."""
+    found = []
+    shapes = {"dense keys (1 in 10)": spark.range(0, count // 2, 10), "random keys": _keys(spark, count // 20, count)}
+    for name, keys in shapes.items():
+        sizes = {}
+        for encoding in ("deletion-vector", "full-row"):
+            branch = _branch(spark, "sizes")
+            sizes[encoding] = branch.delete_keys(keys, key="id", encoding=encoding).execute().bytes_added
+        whole = _whole_rows(spark, keys)
+        detail = {"edv_bytes": sizes["deletion-vector"], "key_only_bytes": sizes["full-row"], "whole_row_bytes": whole}
+        goal = ">= 40" if "dense" in name else ""
+        found.append(
+            Measure(f"bytes, {name}: whole rows / EDV", round(whole / sizes["deletion-vector"], 1), goal, detail=detail)
+        )
+        found.append(
+            Measure(f"bytes, {name}: whole rows / key-only file", round(whole / sizes["full-row"], 1), detail=detail)
+        )
+    return found
+
+
+def _whole_rows(spark: SparkSession, keys: DataFrame) -> int:
+    """The size of one Parquet file, as Iceberg writes it, with the whole rows of some keys."""
+    name = "lake.bench.whole_rows"
+    make_table(spark, name, 0)
+    spark.table(TABLE).join(keys, "id").coalesce(1).sortWithinPartitions("id").writeTo(name).append()
+    size: int = spark.sql(f"SELECT sum(file_size_in_bytes) FROM {name}.files").collect()[0][0]
+    return size

@@ -1,0 +1,100 @@
+"""Times, ratios and memory: what every benchmark needs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of each repeat, the warm-up left out."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def best(self) -> float:
+        return min(self.seconds)
+
+    @property
+    def worst(self) -> float:
+        return max(self.seconds)
+
+
+@dataclass
+class Measure:
+    """One line of a report: a number, the goal that it should meet, and what it is made of."""
+
+    name: str
+    value: float
+    goal: str = ""
+    unit: str = "ratio"
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+def time_of(action: Callable[[], Any], repeats: int = REPEATS) -> Timing:
+    """Runs an action once to warm up, then some times more."""
+    action()
+    return Timing(tuple(_seconds(action) for _ in range(repeats)))
+
+
+def side_by_side(*actions: Callable[[], Any], repeats: int = REPEATS) -> list[Timing]:
+    """Times several actions in turn, so that a slow moment of the machine hits all of them."""
+    for action in actions:
+        action()
+    rounds = [[_seconds(action) for action in actions] for _ in range(repeats)]
+    return [Timing(tuple(some)) for some in zip(*rounds, strict=True)]
+
+
+def _seconds(action: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def ratio(name: str, above: Timing, below: Timing, goal: str) -> Measure:
+    """The best time of one thing over the best time of another, with the range over the repeats."""
+    pairs = [a / b for a, b in zip(above.seconds, below.seconds, strict=True)]
+    detail = {
+        "above_seconds": [round(s, 3) for s in above.seconds],
+        "below_seconds": [round(s, 3) for s in below.seconds],
+        "range": [round(min(pairs), 2), round(max(pairs), 2)],
+    }
+    return Measure(name, round(above.best / below.best, 2), goal, detail=detail)
+
+
+def live_heap_mb(spark: SparkSession, action: Callable[[], Any]) -> float:
+    """The most that stayed in the heap after a garbage collection while an action ran, in MiB, above the start.
+
+    What a collection leaves is what the action really holds; the garbage between two collections says nothing.
+    """
+    jvm: Any = spark._jvm
+    pools = [
+        p for p in jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans() if p.getType().name() == "HEAP"
+    ]
+    jvm.System.gc()
+    start = sum(pool.getUsage().getUsed() for pool in pools)
+    most, done = [start], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.15):
+            jvm.System.gc()
+            most.append(sum(p.getCollectionUsage().getUsed() for p in pools if p.getCollectionUsage() is not None))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        action()
+    finally:
+        done.set()
+        watcher.join()
+    return float(round((max(most) - start) / 2**20, 1))

@@ -1,0 +1,75 @@
+"""Spark's own SQL parser: every statement that Spark knows, with the offsets of all that it is made of."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from py4j.java_gateway import set_field
+
+from rowdelta.iceberg.gateway import Gateway
+from rowdelta.iceberg.java_errors import JavaError
+from rowdelta.iceberg.syntax_tree import RULE, Node, read_tree
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# The settings that Spark's parser hands to its grammar, and the grammar's names for them.
+_FLAGS = {
+    "setOpsPrecedenceEnforced": "legacy_setops_precedence_enabled",
+    "exponentLiteralAsDecimalEnabled": "legacy_exponent_literal_as_decimal_enabled",
+    "enforceReservedKeywords": "SQL_standard_keyword_behavior",
+    "doubleQuotedIdentifiers": "double_quoted_identifiers",
+}
+
+
+def parse_statement(spark: SparkSession, text: str) -> Node | None:
+    """The syntax tree of one statement; None where it is not of Spark's own grammar (an extension's, or wrong)."""
+    gateway = Gateway(spark)
+    # As Spark does: the fast way first, which fails on a few statements that are right.
+    return _parse(gateway, text, "SLL") or _parse(gateway, text, "LL")
+
+
+def _parse(gateway: Gateway, text: str, mode: str) -> Node | None:
+    antlr, spark_parser = gateway.jvm.org.antlr.v4.runtime, gateway.jvm.org.apache.spark.sql.catalyst.parser
+    lexer = spark_parser.SqlBaseLexer(spark_parser.UpperCaseCharStream(antlr.CharStreams.fromString(text)))
+    lexer.removeErrorListeners()
+    tokens = antlr.CommonTokenStream(lexer)
+    parser = spark_parser.SqlBaseParser(tokens)
+    parser.removeErrorListeners()
+    parser.getInterpreter().setPredictionMode(getattr(antlr.atn.PredictionMode, mode))
+    settings = gateway.session.sessionState().conf()
+    for setting, flag in _FLAGS.items():
+        if getattr(settings, setting)():
+            set_field(parser, flag, True)
+    try:
+        tree = parser.singleStatement()
+        if parser.getNumberOfSyntaxErrors():
+            return None
+        return read_tree(text, str(tokens.getTokens().toString()), str(tree.toStringTree(_rule_names(gateway))))
+    except (ValueError, *JavaError):  # too deep for Java's stack, or printed in an unknown way: Spark takes it as it is
+        return None
+
+
+def check_syntax(spark: SparkSession, text: str) -> None:
+    """Raises Spark's own ParseException, with its position in the text, where a statement is wrong."""
+    Gateway(spark).session.sessionState().sqlParser().parsePlan(text)
+
+
+def substitute_variables(spark: SparkSession, text: str) -> str:
+    """Replaces `${name}` as Spark does before it parses."""
+    if "${" not in text:
+        return text
+    return str(Gateway(spark).jvm.org.apache.spark.sql.internal.VariableSubstitution().substitute(text))
+
+
+def _rule_names(gateway: Gateway) -> Any:
+    """The names of the grammar's rules, marked, as a Java list made in one call."""
+    pattern = gateway.jvm.java.util.regex.Pattern.compile("\n")
+    return pattern.splitAsStream(_marked_names(gateway.jvm)).toList()
+
+
+@lru_cache(maxsize=1)
+def _marked_names(jvm: Any) -> str:
+    names = jvm.org.apache.spark.sql.catalyst.parser.SqlBaseParser.ruleNames
+    return "\n".join(f"{RULE}{name}" for name in names)

@@ -1,0 +1,103 @@
+"""The WHEN clauses of a merge: which applies to a row, and what it makes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.errors import InputError
+from rowdelta.ops.assignments import as_column, assigned
+from rowdelta.scan import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from rowdelta.iceberg import TableHandle
+
+MATCHED: Final = "matched"
+NOT_MATCHED: Final = "not matched"
+BY_SOURCE: Final = "not matched by source"
+NO_ACTION: Final = -1
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One WHEN clause.
+
+    Attributes:
+        when: `MATCHED`, `NOT_MATCHED` or `BY_SOURCE`.
+        action: `update`, `delete` or `insert`.
+        condition: A further condition, as SQL text or a Column.
+        values: New values by column; None stands for all columns of the source, by name.
+    """
+
+    when: str
+    action: str
+    condition: str | Column | None = None
+    values: Mapping[str, str | Column] | None = None
+
+    def __str__(self) -> str:
+        condition = "" if self.condition is None else f" and {self.condition}"
+        what = (
+            self.action
+            if self.action == "delete"
+            else f"{self.action} {'all' if self.values is None else ', '.join(self.values)}"
+        )
+        return f"{self.when}{condition}: {what}"
+
+
+def action_of(clauses: Sequence[tuple[int, Clause]]) -> Column:
+    """The number of the first clause whose condition holds."""
+    chosen = F.lit(NO_ACTION)
+    for number, clause in reversed(clauses):
+        condition = F.lit(True) if clause.condition is None else as_column(clause.condition)
+        chosen = F.when(condition, F.lit(number)).otherwise(chosen)
+    return chosen
+
+
+def new_values(
+    handle: TableHandle,
+    rows: DataFrame,
+    clauses: Sequence[tuple[int, Clause]],
+    aliases: tuple[str, str],
+    source: Sequence[str],
+) -> dict[str, Column]:
+    """The value of every column after an update, by the number of the clause in `__rd_action`."""
+    target_alias, source_alias = aliases
+    columns = [column.name for column in handle.metadata.schema.fields]
+    values = {name: F.col(f"{target_alias}.{quote(name)}") for name in columns}
+    for number, clause in clauses:
+        wanted = clause.values if clause.values is not None else _all(handle, source, source_alias)
+        for name, value in assigned(handle, rows, wanted, target_alias).items():
+            values[name] = F.when(F.col("__rd_action") == number, value).otherwise(values[name])
+    return values
+
+
+def inserted(
+    handle: TableHandle, source: DataFrame, clause: Clause, source_alias: str, source_columns: Sequence[str]
+) -> dict[str, Column]:
+    """The value of every column of a new row; a column that is not named becomes null."""
+    wanted = clause.values if clause.values is not None else _all(handle, source_columns, source_alias)
+    given = {handle.metadata.schema.find(name).name: value for name, value in wanted.items()}
+    nested = [name for name in given if "." in name and name not in {c.name for c in handle.metadata.schema.fields}]
+    if nested:
+        raise InputError(f"an insert cannot set the field {nested[0]!r} alone", hint="set the whole struct")
+    missing = {column.name: F.lit(None) for column in handle.metadata.schema.fields if column.name not in given}
+    return assigned(handle, source, {**given, **missing})
+
+
+def _all(handle: TableHandle, source: Sequence[str], alias: str) -> dict[str, str | Column]:
+    """Every column of the table, from the source's column of the same name."""
+    by_name = {name.lower(): name for name in source}
+    columns = [column.name for column in handle.metadata.schema.fields]
+    missing = [name for name in columns if name.lower() not in by_name]
+    if missing:
+        raise InputError(
+            f"the source has no column {', '.join(missing)}", hint="add it, or set the columns that it has one by one"
+        )
+    return {name: F.col(f"{alias}.{quote(by_name[name.lower()])}") for name in columns}

@@ -1,0 +1,105 @@
+"""The ON condition of a merge: what it compares, and the range of keys that it can match."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sqlglot
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812
+from sqlglot import expressions as exp
+
+from rowdelta.errors import InputError
+from rowdelta.scan import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+    from rowdelta.iceberg import TableHandle
+
+RANGED = {"long", "int", "date", "timestamp", "timestamptz", "string"}
+
+
+def on_condition(
+    handle: TableHandle, on: str | Column | Sequence[str], source: DataFrame, aliases: tuple[str, str]
+) -> tuple[Column, dict[str, str]]:
+    """The join condition, and the columns that it compares for equality: target column to source column."""
+    target_alias, source_alias = aliases
+    if isinstance(on, Column):
+        return on, {}
+    if isinstance(on, str) and on.lower() not in {column.name.lower() for column in handle.metadata.schema.fields}:
+        return F.expr(on), _equalities(handle, on, source, aliases)
+    names = [on] if isinstance(on, str) else list(on)
+    if not names:
+        raise InputError("a merge needs a condition", hint="on='id', on=['id', 'region'] or on='t.id = s.id'")
+    have = {name.lower(): name for name in source.columns}
+    pairs = {}
+    for name in names:
+        column = handle.metadata.schema.find(name).name
+        if column.lower() not in have:
+            raise InputError(f"the source has no column {name!r}", hint=f"its columns are {', '.join(source.columns)}")
+        pairs[column] = have[column.lower()]
+    condition = F.lit(True)
+    for left, right in pairs.items():
+        condition = condition & (F.col(f"{target_alias}.{quote(left)}") == F.col(f"{source_alias}.{quote(right)}"))
+    return condition, pairs
+
+
+def _equalities(handle: TableHandle, on: str, source: DataFrame, aliases: tuple[str, str]) -> dict[str, str]:
+    """The `t.a = s.b` parts of a condition; whatever cannot be understood is left out, which only costs pruning."""
+    try:
+        tree = sqlglot.parse_one(on, dialect="spark")
+    except sqlglot.errors.SqlglotError:
+        return {}
+    parts = list(tree.flatten()) if isinstance(tree, exp.And) else [tree]
+    target = {column.name.lower(): column.name for column in handle.metadata.schema.fields}
+    have = {name.lower(): name for name in source.columns}
+    pairs = {}
+    for part in parts:
+        sides = [part.left.unnest(), part.right.unnest()] if isinstance(part, exp.EQ) else []
+        for left, right in (sides, sides[::-1]) if sides else ():
+            if not (isinstance(left, exp.Column) and isinstance(right, exp.Column)):
+                continue
+            owners = (left.table.lower(), right.table.lower())
+            if owners == (aliases[0].lower(), aliases[1].lower()):
+                names = left.name.lower(), right.name.lower()
+                if names[0] in target and names[1] in have:
+                    pairs[target[names[0]]] = have[names[1]]
+    return pairs
+
+
+def key_range(handle: TableHandle, source: DataFrame, pairs: dict[str, str]) -> str | None:
+    """A predicate on the table that all rows with a key of the source meet, from the smallest and largest keys."""
+    usable = {left: right for left, right in pairs.items() if handle.metadata.schema.find(left).type_name in RANGED}
+    same = {left: right for left, right in usable.items() if _same_type(handle, source, left, right)}
+    if not same:
+        return None
+    limits = [
+        F.concat_ws("", extreme(F.col(quote(right))).cast("string")).alias(f"{which}{index}")
+        for index, right in enumerate(same.values())
+        for which, extreme in (("low", F.min), ("high", F.max))
+    ]
+    counted = [F.count(F.col(quote(right))).alias(f"count{index}") for index, right in enumerate(same.values())]
+    row = source.agg(*limits, *counted).collect()[0]
+    parts = []
+    for index, left in enumerate(same):
+        if row[f"count{index}"] == 0:
+            return "false"
+        kind = handle.spark.table(handle.full_name).schema[left].dataType.simpleString()
+        low, high = (_literal(row[f"{which}{index}"], kind) for which in ("low", "high"))
+        parts.append(f"{quote(left)} >= {low} AND {quote(left)} <= {high}")
+    return " AND ".join(parts)
+
+
+def _same_type(handle: TableHandle, source: DataFrame, left: str, right: str) -> bool:
+    """Other types may compare by a cast, whose order need not be that of the column."""
+    return handle.spark.table(handle.full_name).schema[left].dataType == source.schema[right].dataType
+
+
+def _literal(text: str, kind: str) -> str:
+    if kind in {"bigint", "int"}:
+        return text + ("L" if kind == "bigint" else "")
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'" if kind == "string" else f"CAST('{escaped}' AS {kind})"

@@ -1,0 +1,188 @@
+"""Delete files for positions: deletion vectors on version 3, Parquet files on version 2."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rowdelta.codec import Blob, PuffinWriter, bitmap_from_sorted, bitmap_to_numpy, decode_vector, encode_vector
+from rowdelta.encoding import DeleteEncoding, FileContent
+from rowdelta.iceberg import ContentFile, NewDelete, position_rows
+from rowdelta.ops.key_batches import partition_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyroaring import BitMap64
+
+    from rowdelta.iceberg import DeleteEntry, SnapshotFiles, TableHandle
+    from rowdelta.ops.positions import FilePositions
+
+ROW_POSITION_ID: Final = 2147483645
+PATH_ID: Final = 2147483546
+POS_ID: Final = 2147483545
+DELETION_VECTOR: Final = "deletion-vector-v1"
+GRANULARITY: Final = "write.delete.granularity"
+
+
+def write_positions(
+    handle: TableHandle, files: SnapshotFiles, touched: Sequence[FilePositions]
+) -> tuple[list[NewDelete], list[ContentFile]]:
+    """Writes positions to delete; returns the new delete files, and the old ones that they replace."""
+    if not touched:
+        return [], []
+    if handle.metadata.format_version >= 3:  # noqa: PLR2004 - deletion vectors came with version 3
+        return _write_vectors(handle, files, touched)
+    return _write_parquet(handle, touched), []
+
+
+def _write_vectors(
+    handle: TableHandle, files: SnapshotFiles, touched: Sequence[FilePositions]
+) -> tuple[list[NewDelete], list[ContentFile]]:
+    """One vector for each data file, all in one Puffin file; each also holds what was deleted before."""
+    paths = {file.path for file in touched}
+    old = [entry for entry in files.position_deletes if entry.referenced_data_file in paths]
+    vectors = {entry.referenced_data_file: entry for entry in old if entry.is_deletion_vector}
+    legacy = _legacy_positions(handle, files, paths - vectors.keys())
+    location = handle.new_data_location(f"{uuid.uuid4()}-deletes.puffin")
+    writer = PuffinWriter(created_by="rowdelta")
+    written: list[tuple[FilePositions, BitMap64, Any]] = []
+    for file in touched:
+        merged = file.positions
+        if file.path in vectors:
+            merged = merged | _read_vector(handle, vectors[file.path])
+        if file.path in legacy:
+            merged = merged | legacy[file.path]
+        properties = {"referenced-data-file": file.path, "cardinality": str(len(merged))}
+        blob = Blob(DELETION_VECTOR, encode_vector(merged), fields=(ROW_POSITION_ID,), properties=properties)
+        written.append((file, merged, writer.add(blob)))
+    data = writer.finish()
+    handle.io.write(location, data)
+    new = [
+        NewDelete(
+            ContentFile(
+                path=location,
+                file_format="PUFFIN",
+                record_count=len(merged),
+                file_size_in_bytes=len(data),
+                content=FileContent.POSITION,
+                spec_id=file.spec_id,
+                partition=file.partition_json,
+                referenced_data_file=file.path,
+                content_offset=blob.offset,
+                content_size_in_bytes=blob.length,
+            ),
+            DeleteEncoding.DELETION_VECTOR,
+        )
+        for file, merged, blob in written
+    ]
+    return new, [as_content_file(entry) for entry in old]
+
+
+def _read_vector(handle: TableHandle, entry: DeleteEntry) -> BitMap64:
+    assert entry.content_offset is not None
+    blob = handle.io.read(entry.path, entry.content_offset, entry.content_size_in_bytes)
+    return decode_vector(blob, cardinality=entry.record_count)
+
+
+def _legacy_positions(handle: TableHandle, files: SnapshotFiles, paths: set[str]) -> dict[str, BitMap64]:
+    """What older position delete files say of data files that get their first vector."""
+    older = [entry for entry in files.position_deletes if not entry.is_deletion_vector]
+    relevant = [e for e in older if e.referenced_data_file is None or e.referenced_data_file in paths]
+    if not relevant or not paths:
+        return {}
+    rows = position_rows(handle, files, relevant)
+    table = rows.where(rows["file_path"].isin(list(paths))).toArrow()
+    names = np.array(table["file_path"].to_pylist(), dtype=object)
+    positions = table["pos"].to_numpy()
+    return {path: bitmap_from_sorted(np.unique(positions[names == path])) for path in set(names)}
+
+
+def as_content_file(entry: DeleteEntry) -> ContentFile:
+    """An entry of a manifest as a file that a commit can remove."""
+    return ContentFile(
+        path=entry.path,
+        file_format=entry.file_format,
+        record_count=entry.record_count,
+        file_size_in_bytes=entry.file_size_in_bytes,
+        content=entry.content,
+        spec_id=entry.spec_id,
+        partition=partition_json(entry.partition),
+        equality_ids=list(entry.equality_ids) or None,
+        referenced_data_file=entry.referenced_data_file if entry.is_deletion_vector else None,
+        content_offset=entry.content_offset,
+        content_size_in_bytes=entry.content_size_in_bytes,
+    )
+
+
+def _write_parquet(handle: TableHandle, touched: Sequence[FilePositions]) -> list[NewDelete]:
+    """Position delete files, one for each data file or for each partition."""
+    groups: dict[Any, list[FilePositions]] = defaultdict(list)
+    by_file = handle.metadata.properties.get(GRANULARITY, "file") == "file"
+    for file in touched:
+        groups[file.path if by_file else (file.spec_id, file.partition)].append(file)
+    written: list[NewDelete] = []
+    try:
+        for group in groups.values():
+            written.append(_write_group(handle, sorted(group, key=lambda file: file.path)))  # noqa: PERF401 - see except
+    except BaseException:
+        handle.io.delete([new.file.path for new in written])
+        raise
+    return written
+
+
+def _write_group(handle: TableHandle, group: list[FilePositions]) -> NewDelete:
+    data = _parquet(group)
+    first, last = group[0], group[-1]
+    count = sum(len(file.positions) for file in group)
+    low = min(file.positions.min() for file in group)
+    high = max(file.positions.max() for file in group)
+    file = ContentFile(
+        path=handle.new_data_location(f"{uuid.uuid4()}-deletes.parquet"),
+        file_format="PARQUET",
+        record_count=count,
+        file_size_in_bytes=len(data),
+        content=FileContent.POSITION,
+        spec_id=first.spec_id,
+        partition=first.partition_json,
+        value_counts={PATH_ID: count, POS_ID: count},
+        null_value_counts={PATH_ID: 0, POS_ID: 0},
+        lower_bounds={PATH_ID: first.path.encode(), POS_ID: struct.pack("<q", low)},
+        upper_bounds={PATH_ID: last.path.encode(), POS_ID: struct.pack("<q", high)},
+    )
+    if len(group) == 1:
+        file = replace(file, referenced_data_file=first.path)
+    handle.io.write(file.path, data)
+    return NewDelete(file, DeleteEncoding.FULL_ROW)
+
+
+def _parquet(group: Iterable[FilePositions]) -> bytes:
+    files = list(group)
+    counts = [len(file.positions) for file in files]
+    paths = pa.DictionaryArray.from_arrays(
+        pa.array(np.repeat(np.arange(len(files), dtype=np.int32), counts)), pa.array([file.path for file in files])
+    )
+    positions = np.concatenate([bitmap_to_numpy(file.positions).astype(np.int64) for file in files])
+    schema = pa.schema(
+        [
+            pa.field("file_path", pa.string(), nullable=False, metadata={"PARQUET:field_id": str(PATH_ID)}),
+            pa.field("pos", pa.int64(), nullable=False, metadata={"PARQUET:field_id": str(POS_ID)}),
+        ]
+    )
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        pa.table([paths.cast(pa.string()), pa.array(positions)], schema=schema),
+        sink,
+        compression="zstd",
+        use_dictionary=["file_path"],
+        column_encoding={"pos": "DELTA_BINARY_PACKED"},
+        store_schema=False,
+    )
+    return bytes(sink.getvalue().to_pybytes())

@@ -1,0 +1,76 @@
+"""Copy-on-write: the files that a change touches are written anew without the old rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.codec import bitmap_to_numpy
+from rowdelta.iceberg import ContentFile, RowChange, stage_rows
+from rowdelta.ops.target import FILE, POSITION, table_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame
+
+    from rowdelta.iceberg import Validation
+    from rowdelta.ops.positions import FilePositions
+    from rowdelta.ops.target import Target
+
+
+def rewrite_files(
+    target: Target, touched: Sequence[FilePositions], new_rows: DataFrame | None, validation: Validation
+) -> RowChange:
+    """Writes what stays of the touched files, and the new rows, into new files that replace them.
+
+    Rows that stay keep their lineage. Deletes that other writers add meanwhile to a touched file are a conflict.
+    """
+    handle = target.handle
+    kept = _kept_rows(target, touched).select(*table_columns(target))
+    frame = kept if new_rows is None else kept.unionByName(new_rows)
+    removed = [
+        ContentFile(
+            path=file.path,
+            file_format="PARQUET",
+            record_count=1,
+            file_size_in_bytes=1,
+            spec_id=file.spec_id,
+            partition=file.partition_json,
+        )
+        for file in touched
+    ]
+    staged = stage_rows(handle, frame)
+    return RowChange(
+        rows=staged, removed_rows=removed, validation=replace(validation, no_new_deletes=True, data_files=())
+    )
+
+
+def _kept_rows(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
+    """The live rows of the touched files that are not among the touched rows."""
+    handle = target.handle
+    paths = pa.table({"__rd_path": pa.array([file.path for file in touched], pa.string())})
+    files = F.broadcast(handle.spark.createDataFrame(paths))
+    rows = target.rows().join(files, F.col(FILE) == F.col("__rd_path"), "left_semi")
+    return rows.join(F.broadcast(_positions_frame(target, touched)), _is_touched(), "left_anti")
+
+
+def _is_touched() -> Column:
+    same_block = (F.col(FILE) == F.col("__rd_file")) & (F.expr(f"{POSITION} >> 6") == F.col("__rd_block"))
+    return same_block & F.expr(f"getbit(__rd_word, cast({POSITION} & 63 as int)) = 1")
+
+
+def _positions_frame(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
+    """Positions as 64-bit words, by file and block."""
+    tables = []
+    for file in touched:
+        positions = bitmap_to_numpy(file.positions).astype(np.int64)
+        starts = np.append(0, np.flatnonzero(np.diff(positions >> 6)) + 1)
+        words = np.bitwise_or.reduceat(np.uint64(1) << (positions & 63).astype(np.uint64), starts).view(np.int64)
+        paths = pa.repeat(pa.scalar(file.path), len(starts))
+        tables.append(pa.table({"__rd_file": paths, "__rd_block": positions[starts] >> 6, "__rd_word": words}))
+    return target.handle.spark.createDataFrame(pa.concat_tables(tables))

@@ -1,0 +1,23 @@
+"""What an operation would have to read, from metadata alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowdelta.iceberg import scan_size
+
+if TYPE_CHECKING:
+    from rowdelta.iceberg import RowFilter, TableHandle
+
+
+def estimate(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> tuple[tuple[str, str], ...]:
+    """The files, rows and bytes that the predicate cannot rule out, as steps of a plan."""
+    snapshot = handle.metadata.snapshots[snapshot_id]
+    found = scan_size(handle, snapshot_id, condition)
+    total = int(snapshot.summary.get("total-data-files", found.files))
+    return (
+        ("filter", condition.text if condition.exact else "cannot be used to skip files"),
+        ("files", f"{found.files:,} to scan, {max(total - found.files, 0):,} pruned"),
+        ("rows", f"{found.records:,} in these files"),
+        ("bytes", f"{found.size_in_bytes:,}"),
+    )

@@ -1,0 +1,118 @@
+"""The table as an operation reads it: one snapshot, its live rows, and where each of them is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.errors import InputError
+from rowdelta.iceberg import SnapshotFiles, Validation, row_filter, snapshot_files
+from rowdelta.scan import check_deletes, live_rows, quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from rowdelta.iceberg import RowFilter, Snapshot, TableHandle
+
+FILE: Final = "_file"
+POSITION: Final = "_pos"
+ROW_ID: Final = "_row_id"
+LAST_UPDATED: Final = "_last_updated_sequence_number"
+LINEAGE_VERSION: Final = 3
+MODES: Final = ("merge-on-read", "copy-on-write")
+ISOLATIONS: Final = ("serializable", "snapshot")
+
+
+@dataclass(frozen=True)
+class Target:
+    """One snapshot of a table. `files` is None for an empty table."""
+
+    handle: TableHandle
+    files: SnapshotFiles | None
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The snapshot that is read."""
+        return None if self.files is None else self.files.snapshot
+
+    @property
+    def has_lineage(self) -> bool:
+        """Whether rows have ids that survive changes."""
+        return self.handle.metadata.format_version >= LINEAGE_VERSION
+
+    @property
+    def columns(self) -> list[str]:
+        """The table's columns."""
+        return [column.name for column in self.handle.metadata.schema.fields]
+
+    @property
+    def lineage(self) -> list[str]:
+        """The lineage columns that new files carry."""
+        return [ROW_ID, LAST_UPDATED] if self.has_lineage else []
+
+    def rows(self) -> DataFrame:
+        """Live rows with the table's columns, `_file`, `_pos`, their partition, and their lineage on version 3."""
+        assert self.files is not None
+        schema_id = self.handle.metadata.current_schema_id
+        known = self.lineage if self.files.has_row_ids else []
+        rows = live_rows(self.handle, self.files, schema_id, (FILE, POSITION, *known)).live_with_places()
+        nothing = F.lit(None).cast("bigint")
+        return rows.withColumns({name: nothing for name in self.lineage if name not in known})
+
+    def validation(self, condition: RowFilter, isolation: str, data_files: list[str], *, updates: bool) -> Validation:
+        """What must still hold when the change is committed."""
+        return Validation(
+            snapshot_id=None if self.snapshot is None else self.snapshot.id,
+            row_filter=condition,
+            data_files=data_files,
+            no_new_deletes=updates,
+            no_new_rows=isolation == "serializable",
+        )
+
+
+def open_target(handle: TableHandle) -> Target:
+    """Looks at the newest snapshot of the handle's branch."""
+    handle.refresh()
+    if handle.metadata.format_version < 2:  # noqa: PLR2004 - deletes came with version 2
+        raise InputError(
+            f"{handle.name} is of format version 1, which has no row-level deletes",
+            hint="ALTER TABLE ... SET TBLPROPERTIES ('format-version'='2')",
+        )
+    head = handle.snapshot()
+    files = None if head is None else snapshot_files(handle, head)
+    if files is not None:
+        check_deletes(handle.metadata, files)
+    return Target(handle, files)
+
+
+def mode_of(handle: TableHandle, verb: str, mode: str | None) -> tuple[str, str]:
+    """Merge-on-read or copy-on-write for a verb (`delete`, `update`, `merge`), and why."""
+    name = f"write.{verb}.mode"
+    found = mode or handle.metadata.properties.get(name)
+    if found is not None and found not in MODES:
+        raise InputError(f"unknown mode {found!r}", hint=f"use {' or '.join(MODES)}")
+    if mode is not None:
+        return mode, "as asked"
+    if found is not None:
+        return found, f"table property {name}"
+    return "merge-on-read", f"{name} is not set, and writing deletes costs least"
+
+
+def isolation_of(handle: TableHandle, verb: str, isolation: str | None) -> str:
+    """The isolation level of a verb."""
+    found = isolation or handle.metadata.properties.get(f"write.{verb}.isolation-level", "serializable")
+    if found not in ISOLATIONS:
+        raise InputError(f"unknown isolation level {found!r}", hint=f"use {' or '.join(ISOLATIONS)}")
+    return found
+
+
+def conflict_filter(handle: TableHandle, where: str | Column | None) -> RowFilter:
+    """The narrowest filter that covers all rows which a predicate could match."""
+    return row_filter(handle, where)
+
+
+def table_columns(target: Target) -> list[Column]:
+    """The table's columns and lineage, in the order that the writer wants."""
+    return [F.col(quote(name)) for name in [*target.columns, *target.lineage]]

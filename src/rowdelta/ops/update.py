@@ -1,0 +1,151 @@
+"""`t.update()`: columns get new values where a predicate holds."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pyspark import StorageLevel
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.errors import InputError
+from rowdelta.iceberg import RowChange, stage_rows
+from rowdelta.ops.assignments import assigned
+from rowdelta.ops.changes import apply
+from rowdelta.ops.operation import Operation, Plan, Result
+from rowdelta.ops.position_files import write_positions
+from rowdelta.ops.positions import collect_positions
+from rowdelta.ops.refusals import REQUIRED_HINT, refusals
+from rowdelta.ops.rewrite import rewrite_files
+from rowdelta.ops.scan_estimate import estimate
+from rowdelta.ops.target import LAST_UPDATED, Target, conflict_filter, isolation_of, mode_of, open_target, table_columns
+from rowdelta.scan import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import Column, DataFrame
+
+    from rowdelta.iceberg import TableHandle, Validation
+    from rowdelta.ops.positions import FilePositions
+
+
+class Update(Operation[Result]):
+    """Sets columns of the rows that match a predicate; without one, of all rows."""
+
+    def __init__(self, handle: TableHandle, mode: str | None, isolation: str | None) -> None:
+        self._handle = handle
+        self._values: dict[str, str | Column] = {}
+        self._where: str | Column | None = None
+        self._mode, self._why = mode_of(handle, "update", mode)
+        self._isolation = isolation_of(handle, "update", isolation)
+
+    def set(self, column: str, value: str | Column) -> Update:
+        """Sets a column, or a field of a struct by its dotted name.
+
+        Args:
+            column: The column.
+            value: SQL text or a Column; it sees the row as it was before the update.
+        """
+        if column in self._values:
+            raise InputError(f"column {column!r} is set twice")
+        self._values[column] = value
+        return self
+
+    def where(self, condition: str | Column) -> Update:
+        """Updates only the rows that match; a second call narrows the first."""
+        if self._where is None:
+            self._where = condition
+        elif isinstance(self._where, str) and isinstance(condition, str):
+            self._where = f"({self._where}) AND ({condition})"
+        else:
+            both = [F.expr(part) if isinstance(part, str) else part for part in (self._where, condition)]
+            self._where = both[0] & both[1]
+        return self
+
+    filter = where
+
+    def plan(self) -> Plan:
+        """Says what would be set, how, and which files it would read."""
+        self._check()
+        target = open_target(self._handle)
+        title = f"update {self._handle.name}"
+        steps = (("set", ", ".join(f"{name} = {value}" for name, value in self._values.items())),)
+        if target.snapshot is None:
+            return Plan(title, (*steps, ("rows", "none: the table is empty")))
+        condition = conflict_filter(self._handle, self._where)
+        mode = (("mode", f"{self._mode} ({self._why})"), ("isolation", self._isolation))
+        return Plan(title, (*steps, *mode, *estimate(self._handle, target.snapshot.id, condition)))
+
+    def execute(self) -> Result:
+        """Updates in one snapshot; where nothing matches there is none."""
+        self._check()
+        started = time.monotonic()
+        target = open_target(self._handle)
+        if target.snapshot is None:
+            return Result(seconds=time.monotonic() - started)
+        condition = conflict_filter(self._handle, self._where)
+        rows = target.rows()
+        matched = rows if self._where is None else rows.where(self._where)
+        values = assigned(self._handle, rows, self._values)
+        with (
+            refusals(REQUIRED_HINT),
+            kept(matched.withColumns({f"__rd_new_{name}": value for name, value in values.items()})) as found,
+        ):
+            touched = collect_positions(self._handle, found)
+            if not touched:
+                return Result(seconds=time.monotonic() - started)
+            count = sum(len(file.positions) for file in touched)
+            renamed = {name: F.col(quote(f"__rd_new_{name}")) for name in values}
+            new_rows = updated_rows(target, found.withColumns(renamed))
+            validation = target.validation(condition, self._isolation, [file.path for file in touched], updates=True)
+            if self._mode == "copy-on-write":
+                change = rewrite_files(target, touched, new_rows, validation)
+            else:
+                change = replace_rows(target, touched, new_rows, validation)
+            snapshot = apply(self._handle, change)
+        return Result(
+            snapshot_id=snapshot.id,
+            rows_updated=count,
+            data_files_added=0 if change.rows is None else len(change.rows),
+            delete_files_added=len(change.deletes),
+            delete_files_removed=len(change.removed_deletes),
+            bytes_added=change.size_in_bytes,
+            seconds=time.monotonic() - started,
+        )
+
+    def _check(self) -> None:
+        if not self._values:
+            raise InputError("nothing is set", hint="call .set(column, value) before .execute()")
+
+
+def updated_rows(target: Target, rows: DataFrame) -> DataFrame:
+    """Rows as the writer wants them: their id stays, and when they were last updated is left to the commit."""
+    if target.has_lineage:
+        rows = rows.withColumn(LAST_UPDATED, F.lit(None).cast("bigint"))
+    return rows.select(*table_columns(target))
+
+
+def replace_rows(
+    target: Target, touched: list[FilePositions], new_rows: DataFrame, validation: Validation
+) -> RowChange:
+    """Merge-on-read: positions of the old rows, and files with the new ones."""
+    assert target.files is not None
+    staged = stage_rows(target.handle, new_rows)
+    try:
+        new, old = write_positions(target.handle, target.files, touched)
+    except BaseException:
+        staged.remove()
+        raise
+    return RowChange(deletes=new, rows=staged, removed_deletes=old, validation=validation)
+
+
+@contextmanager
+def kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """Keeps a frame in memory or on disk while it is used more than once, so that the table is scanned once."""
+    frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield frame
+    finally:
+        frame.unpersist()
