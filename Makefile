@@ -33,7 +33,7 @@ docs: $(STAMP) ## Build the documentation into site/, warnings are errors
 
 lock: $(UV) ## Resolve the dependencies anew into requirements.lock
 	@$(UV) pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header --upgrade \
-		--group test --group check --group docs --group build pyproject.toml -o requirements.lock
+		--group test --group check --group docs --group bench --group build pyproject.toml -o requirements.lock
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) $(TOOLS) site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse

@@ -6,10 +6,14 @@ import argparse
 import logging
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rowdelta as rd
-from bench import codec, equality, report
+from bench import changes, codec, equality, report
 from bench.data import SCALES
+
+if TYPE_CHECKING:
+    from bench.measure import Measure
 
 RESULTS = Path(__file__).with_name("results.json")
 
@@ -17,12 +21,19 @@ RESULTS = Path(__file__).with_name("results.json")
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--scale", choices=SCALES, default="small")
-    scale = parser.parse_args().scale
+    parser.add_argument("--only", choices=("codec", "equality", "changes"), help="one benchmark instead of all")
+    arguments = parser.parse_args()
+    scale, only = arguments.scale, arguments.only
     logging.getLogger("rowdelta").setLevel(logging.ERROR)
-    codec.main()
+    if only in {None, "codec"}:
+        codec.main()
     with tempfile.TemporaryDirectory(prefix="rowdelta-bench-", ignore_cleanup_errors=True) as folder:
-        spark = rd.session(folder, config={"spark.driver.memory": "10g"})
-        sections = {"equality deletes": equality.run(spark, scale)}
+        sections: dict[str, list[Measure]] = {}
+        spark = rd.session(Path(folder) / "warehouse", delta=True, config={"spark.driver.memory": "10g"})
+        if only in {None, "equality"}:
+            sections["equality deletes"] = equality.run(spark, scale)
+        if only in {None, "changes"}:
+            sections["changes"] = changes.run(spark, scale, Path(folder))
         spark.stop()
     for name, measures in sections.items():
         print(f"\n{name}, {SCALES[scale]:,} rows x 8 columns\n{report.markdown(measures)}")

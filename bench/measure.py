@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -98,3 +100,28 @@ def live_heap_mb(spark: SparkSession, action: Callable[[], Any]) -> float:
         done.set()
         watcher.join()
     return float(round((max(most) - start) / 2**20, 1))
+
+
+def driver_peak_mb(action: Callable[[], Any]) -> float:
+    """The most that this Python process grew while an action ran, in MiB."""
+    statm = Path("/proc/self/statm")
+    page = os.sysconf("SC_PAGE_SIZE")
+
+    def resident() -> int:
+        return int(statm.read_text().split()[1]) * page
+
+    start = resident()
+    most, done = [start], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.02):
+            most.append(resident())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        action()
+    finally:
+        done.set()
+        watcher.join()
+    return round((max(most) - start) / 2**20, 1)

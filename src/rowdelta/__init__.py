@@ -14,6 +14,7 @@ from rowdelta.errors import (
     TableError,
 )
 from rowdelta.session import session
+from rowdelta.sql import sql
 from rowdelta.table import Table, table
 
 __all__ = [
@@ -28,5 +29,6 @@ __all__ = [
     "TableError",
     "__version__",
     "session",
+    "sql",
     "table",
 ]

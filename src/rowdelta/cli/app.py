@@ -24,6 +24,7 @@ app = typer.Typer(
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 Warehouse = Annotated[Path, typer.Option("--warehouse", help="The folder of a hadoop-type catalog.")]
 Branch = Annotated[str, typer.Option(help="The branch to read or change.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")]
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="The table: `db.orders`, or `lake.db.orders`.")]
 
 
@@ -163,6 +164,62 @@ def demo() -> None:
     from rowdelta.cli.demo import run
 
     run()
+
+
+@app.command(
+    epilog="Example: `rowdelta sql 'SELECT region, count(*) FROM db.orders GROUP BY region' --warehouse warehouse`"
+)
+def sql(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="One statement of Spark SQL.")],
+    warehouse: Warehouse,
+    limit: Annotated[int, typer.Option(min=1, help="Rows to show at most.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Run SQL: changes by rowdelta, queries with every delete applied, the rest by Spark."""
+    from rowdelta.cli.changes import run_sql, show_frame, spark_errors
+
+    with spark_errors():
+        show_frame(run_sql(text, warehouse), limit, as_json=as_json)
+
+
+@app.command(epilog="Example: `rowdelta delete db.orders --where \"status = 'void'\" --warehouse warehouse`")
+def delete(
+    table: TableName,
+    warehouse: Warehouse,
+    where: Annotated[str, typer.Option(help="Rows to delete, as a SQL predicate; `true` for all.")],
+    branch: Branch = "main",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete the rows of a table that match a predicate."""
+    from rowdelta.cli.changes import run_operation, spark_errors
+    from rowdelta.cli.warehouse import open_table
+
+    with spark_errors():
+        run_operation(open_table(table, warehouse, branch).delete(where), dry_run=dry_run, as_json=as_json)
+
+
+@app.command(
+    epilog="Example: `rowdelta update db.orders --set 'amount=amount * 1.1' --where 'id = 7' --warehouse warehouse`"
+)
+def update(
+    table: TableName,
+    warehouse: Warehouse,
+    values: Annotated[list[str], typer.Option("--set", help="A column and its new value: `column=expression`.")],
+    where: Annotated[str, typer.Option(help="Rows to update, as a SQL predicate; `true` for all.")],
+    branch: Branch = "main",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Set columns of the rows of a table that match a predicate; repeat `--set` for more columns."""
+    from rowdelta.cli.changes import assignments, run_operation, spark_errors
+    from rowdelta.cli.warehouse import open_table
+
+    operation = open_table(table, warehouse, branch).update().where(where)
+    for column, value in assignments(values).items():
+        operation = operation.set(column, value)
+    with spark_errors():
+        run_operation(operation, dry_run=dry_run, as_json=as_json)
 
 
 def _escape(text: str) -> str:

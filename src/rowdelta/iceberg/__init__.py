@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rowdelta.iceberg.arrow import arrow_frame
 from rowdelta.iceberg.commit import NewDelete, RowChange, Validation, commit
 from rowdelta.iceberg.content_files import ContentFile
 from rowdelta.iceberg.delete_files import list_delete_files
@@ -15,7 +16,7 @@ from rowdelta.iceberg.plans import size_in_bytes
 from rowdelta.iceberg.puffin_footers import footer
 from rowdelta.iceberg.shadow import SnapshotFiles, shadow, snapshot_files
 from rowdelta.iceberg.staged import StagedFiles, stage_key_files, stage_rows
-from rowdelta.iceberg.types import can_store
+from rowdelta.iceberg.types import ansi_cast, can_store
 from rowdelta.iceberg.versions import DELTA_PACKAGE, ICEBERG_PACKAGE
 
 __all__ = [
@@ -40,6 +41,8 @@ __all__ = [
     "TableMetadata",
     "Validation",
     "WholeFiles",
+    "ansi_cast",
+    "arrow_frame",
     "can_store",
     "column_path",
     "commit",

@@ -258,7 +258,7 @@ class _Attempt:
     def _row_delta(self, transaction: Any) -> Any:
         handle, change = self._handle, self._change
         if change.whole_files is not None:
-            delta = transaction.newDelete().toBranch(handle.branch).deleteFromRowFilter(change.whole_files.expression)
+            delta = transaction.newDelete().toBranch(handle.branch).deleteFromRowFilter(change.whole_files.certain)
         else:
             delta = transaction.newRowDelta().toBranch(handle.branch)
             for new in change.deletes:

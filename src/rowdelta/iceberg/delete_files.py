@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - what everybody calls it
 
 from rowdelta.encoding import DeleteEncoding
+from rowdelta.iceberg.arrow import arrow_frame
 from rowdelta.iceberg.manifests import DELETE_FILE_PATH_ID
 from rowdelta.iceberg.puffin_footers import blob_type
 
@@ -151,7 +152,7 @@ def _encodings(handle: TableHandle, deletes: DataFrame) -> DataFrame:
     sizes = {row.file_path: row.file_size_in_bytes for row in rows.collect()}
     labels = [DeleteEncoding.infer("PUFFIN", blob_type(handle, path, size)).value for path, size in sizes.items()]
     table = pa.table({"file_path": pa.array(list(sizes), pa.string()), "encoding": pa.array(labels, pa.string())})
-    return F.broadcast(handle.spark.createDataFrame(table))
+    return F.broadcast(arrow_frame(handle.spark, table))
 
 
 def _counts(handle: TableHandle, deletes: DataFrame, data: DataFrame) -> DataFrame:

@@ -25,23 +25,44 @@ class RowFilter:
     Attributes:
         text: The predicate as Iceberg prints it.
         exact: Whether it says all that the predicate says; otherwise it is true for more rows.
+        expression: Iceberg's expression. Its negations are true for nulls, which those of SQL are not.
+        certain: An expression that is true only for rows that the predicate is true for; None where there is none.
     """
 
     text: str
     exact: bool
     expression: Any = field(repr=False)
+    certain: Any = field(default=None, repr=False)
 
 
 def row_filter(handle: TableHandle, where: str | Column | None) -> RowFilter:
     """Converts a predicate; what Iceberg cannot express becomes `true`, which is safe for conflict detection."""
     expressions = handle.gateway.iceberg.expressions.Expressions
     if where is None:
-        return RowFilter("true", exact=True, expression=expressions.alwaysTrue())
+        always = expressions.alwaysTrue()
+        return RowFilter("true", exact=True, expression=always, certain=always)
     try:
         found = _converted(handle, where)
+        certain = _certain(handle, expressions.rewriteNot(found))
     except JavaError:
         return RowFilter("true", exact=False, expression=expressions.alwaysTrue())
-    return RowFilter(str(found.toString()), exact=True, expression=found)
+    return RowFilter(str(found.toString()), exact=True, expression=found, certain=certain)
+
+
+def _certain(handle: TableHandle, found: Any) -> Any:
+    """An expression without NOT, its negated predicates bound to values that are not null.
+
+    None where it has a prefix: Iceberg 1.12 cannot drop files by one where a partition is null (NullPointerException).
+    """
+    expressions, kind = handle.gateway.iceberg.expressions.Expressions, str(found.op().name())
+    if kind in {"AND", "OR"}:
+        left, right = (_certain(handle, side) for side in (found.left(), found.right()))
+        return None if left is None or right is None else getattr(expressions, kind.lower())(left, right)
+    if kind in {"STARTS_WITH", "NOT_STARTS_WITH"}:
+        return None
+    if kind in {"NOT_EQ", "NOT_IN"}:
+        return getattr(expressions, "and")(expressions.notNull(found.term()), found)
+    return found
 
 
 def _converted(handle: TableHandle, where: str | Column) -> Any:
@@ -105,16 +126,21 @@ def whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> 
 
     Files are looked at until one is in doubt, so that a predicate which cuts through files costs next to nothing.
     """
-    if not condition.exact:
+    if condition.certain is None:
         return None
     iceberg, table = handle.gateway.iceberg, handle._table
     records = files = 0
     try:
-        evaluator = iceberg.expressions.StrictMetricsEvaluator(table.schema(), condition.expression)
+        evaluator = iceberg.expressions.StrictMetricsEvaluator(table.schema(), condition.certain)
+        residuals = {
+            spec_id: iceberg.expressions.ResidualEvaluator.of(spec, condition.certain, True)
+            for spec_id, spec in table.specs().items()
+        }
         with _tasks(handle, snapshot_id, condition) as tasks:
             for task in tasks:
                 file = task.file()
-                if task.residual().op().name() != "TRUE" and not evaluator.eval(file):
+                left = residuals[file.specId()].residualFor(file.partition())
+                if left.op().name() != "TRUE" and not evaluator.eval(file):
                     return None
                 files, records = files + 1, records + int(file.recordCount())
                 if files > _FILES_LOOKED_AT:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SELECTOR: Final = re.compile(r"(branch|tag|snapshot_id|at_timestamp)_.+", re.IGNORECASE | re.DOTALL)
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAIN: Final = "main"
 
 
@@ -38,8 +39,8 @@ class NamedTable:
 
     @property
     def sql(self) -> str:
-        """The table's name in SQL, quoted."""
-        return ".".join(quoted(part) for part in self.table)
+        """The table's name in SQL, quoted where it must be."""
+        return ".".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in self.table)
 
 
 def find_table(spark: SparkSession, parts: Sequence[str], version: str | int | None = None) -> NamedTable | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.classic import column as classic
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column
     from pyspark.sql.types import DataType
 
     from rowdelta.iceberg.handle import TableHandle
@@ -17,3 +20,14 @@ def can_store(handle: TableHandle, value: DataType, column: DataType) -> bool:
     types = handle.gateway.jvm.org.apache.spark.sql.types.DataType
     cast = handle.gateway.jvm.org.apache.spark.sql.catalyst.expressions.Cast
     return bool(cast.canANSIStoreAssign(types.fromJson(value.json()), types.fromJson(column.json())))
+
+
+def ansi_cast(handle: TableHandle, value: Column, column: DataType) -> Column:
+    """A cast that refuses a value which does not fit, also in a session with `spark.sql.ansi.enabled` off."""
+    source: Any = value
+    jvm, node = handle.gateway.jvm, source._jc.node()
+    internal = jvm.org.apache.spark.sql.internal
+    kind = jvm.org.apache.spark.sql.types.DataType.fromJson(column.json())
+    mode = jvm.scala.Some(handle.gateway.scala_object(internal, "Cast$Ansi"))
+    cast = jvm.org.apache.spark.sql.Column(internal.Cast(node, kind, mode, node.origin()))
+    return classic.Column(cast)

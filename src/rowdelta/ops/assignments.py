@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import can_store
-from rowdelta.ops.refusals import not_null
+from rowdelta.ops.stored_values import stored
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from rowdelta.iceberg import Field, TableHandle
+    from rowdelta.iceberg import TableHandle
 
 
 def as_column(value: str | Column) -> Column:
@@ -39,38 +39,32 @@ def assigned(
     Raises:
         InputError: A column is unknown, set twice, or gets a value that cannot be stored in it.
     """
-    schema = handle.metadata.schema
+    schema, types = handle.metadata.schema, handle.spark.table(handle.full_name).schema
     by_root: dict[str, dict[tuple[str, ...], Column]] = {}
     for name, value in values.items():
         column = schema.find(name)
         fields = by_root.setdefault(column.path[0], {})
-        if column.path in fields:
+        if column.path[1:] in fields:
             raise InputError(f"column {name!r} is set twice")
-        fields[column.path] = _stored(handle, rows, column, as_column(value))
+        fields[column.path[1:]] = stored(handle, rows, column, as_column(value))
     result: dict[str, Column] = {}
     for root, fields in by_root.items():
-        if (root,) in fields:
-            if len(fields) > 1:
-                raise InputError(f"column {root!r} and a field of it are both set", hint="set one or the other")
-            result[root] = fields[root,]
-            continue
         whole = F.col(quote(root) if origin is None else f"{origin}.{quote(root)}")
-        for path, value in fields.items():
-            whole = whole.withField(".".join(quote(part) for part in path[1:]), value)
-        result[root] = whole
+        result[root] = _with_fields(whole, types[root].dataType, fields, root)
     return result
 
 
-def _stored(handle: TableHandle, rows: DataFrame, column: Field, value: Column) -> Column:
-    """A value cast to the column's type, if ANSI SQL lets it be stored there; overflow and a forbidden null raise."""
-    have = rows.select(value.alias("v")).schema["v"].dataType
-    want = handle.spark.table(handle.full_name).select(column.sql).schema.fields[0].dataType
-    if not can_store(handle, have, want):
-        raise InputError(
-            f"{have.simpleString()} cannot be stored in column {column.name!r} of type {want.simpleString()}",
-            hint=f"cast it: cast(... as {want.simpleString()})",
-        )
-    stored = value.cast(want)
-    if not column.required:
-        return stored
-    return not_null(stored, f"column {column.name!r} is required, but a row would get null")
+def _with_fields(whole: Column, kind: T.DataType, fields: Mapping[tuple[str, ...], Column], name: str) -> Column:
+    """A column with new values for some of its fields; as in Spark's SQL, a null struct becomes one of nulls."""
+    if () in fields:
+        if len(fields) > 1:
+            raise InputError(f"column {name!r} and a field of it are both set", hint="set one or the other")
+        return fields[()]
+    assert isinstance(kind, T.StructType)
+    parts = []
+    for part in kind.fields:
+        inner = {path[1:]: value for path, value in fields.items() if path[0] == part.name}
+        old = whole.getField(part.name)
+        new = _with_fields(old, part.dataType, inner, f"{name}.{part.name}") if inner else old
+        parts.append(new.alias(part.name))
+    return F.struct(*parts)

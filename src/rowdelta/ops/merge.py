@@ -28,7 +28,7 @@ from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.scan_estimate import estimate
 from rowdelta.ops.target import FILE, POSITION, ROW_ID, Target, conflict_filter, isolation_of, mode_of, open_target
-from rowdelta.ops.update import kept, replace_rows, updated_rows
+from rowdelta.ops.update import in_few_files, kept, replace_rows, updated_rows
 from rowdelta.scan import MAX_BROADCAST_BYTES, PARTITION, SPEC, quote
 
 if TYPE_CHECKING:
@@ -158,12 +158,12 @@ class Merge(Operation[Result]):
         updates = [(number, clause) for number, clause in self._of(MATCHED, BY_SOURCE) if clause.action == "update"]
         values = new_values(self._handle, joined, updates, self._aliases, self._source.columns) if updates else {}
         places = [FILE, POSITION, SPEC, *([PARTITION] if PARTITION in rows.columns else [])]
+        places += [ROW_ID] if target.has_lineage else []
         return joined.select(
             ACTION,
             found.alias(FOUND),
             F.col(SOURCE),
-            *places,
-            *([ROW_ID] if target.has_lineage else []),
+            *(F.col(f"{target_alias}.{name}") for name in places),
             *(value.alias(f"__rd_new_{name}") for name, value in values.items()),
         )
 
@@ -171,10 +171,11 @@ class Merge(Operation[Result]):
         counts = {(row[ACTION], row[FOUND]): row["count"] for row in pairs.groupBy(ACTION, FOUND).count().collect()}
         touched = collect_positions(self._handle, pairs.where(F.col(ACTION) != NO_ACTION))
         self._check_cardinality(pairs, touched, counts)
-        by_action: dict[str, int] = {"update": 0, "delete": 0}
+        by_action = {"update": 0, "delete": sum(len(file.positions) for file in touched)}
         for (number, _), count in counts.items():
-            if number != NO_ACTION:
-                by_action[self._clauses[number].action] += count
+            if number != NO_ACTION and self._clauses[number].action == "update":
+                by_action["update"] += count
+        by_action["delete"] -= by_action["update"]  # a lone delete may match a row more than once
         new_rows = self._new_rows(target, source, pairs, updates=by_action["update"] > 0)
         condition = conflict_filter(self._handle, keys)
         validation = target.validation(condition, self._isolation, [file.path for file in touched], updates=True)
@@ -236,9 +237,9 @@ class Merge(Operation[Result]):
             numbers = [number for number, clause in self._of(MATCHED, BY_SOURCE) if clause.action == "update"]
             changed = pairs.where(F.col(ACTION).isin(numbers))
             renamed = {name: F.col(quote(f"__rd_new_{name}")) for name in target.columns}
-            frames.append(updated_rows(target, changed.withColumns(renamed)))
+            frames.append(in_few_files(updated_rows(target, changed.withColumns(renamed)), pairs))
         if self._of(NOT_MATCHED):
-            frames.append(self._inserts(target, self._unmatched(source, pairs)))
+            frames.append(in_few_files(self._inserts(target, self._unmatched(source, pairs)), source))
         if not frames:
             return None
         return frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])

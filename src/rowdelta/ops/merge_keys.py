@@ -77,8 +77,8 @@ def key_range(handle: TableHandle, source: DataFrame, pairs: dict[str, str]) -> 
     if not same:
         return None
     limits = [
-        F.concat_ws("", extreme(F.col(quote(right))).cast("string")).alias(f"{which}{index}")
-        for index, right in enumerate(same.values())
+        _text(handle, left, extreme(F.col(quote(right)))).alias(f"{which}{index}")
+        for index, (left, right) in enumerate(same.items())
         for which, extreme in (("low", F.min), ("high", F.max))
     ]
     counted = [F.count(F.col(quote(right))).alias(f"count{index}") for index, right in enumerate(same.values())]
@@ -98,7 +98,16 @@ def _same_type(handle: TableHandle, source: DataFrame, left: str, right: str) ->
     return handle.spark.table(handle.full_name).schema[left].dataType == source.schema[right].dataType
 
 
+def _text(handle: TableHandle, column: str, value: Column) -> Column:
+    """A key as text. Times of the session's zone would be ambiguous where clocks are set back."""
+    if handle.metadata.schema.find(column).type_name == "timestamptz":
+        value = F.unix_micros(value)
+    return F.coalesce(value.cast("string"), F.lit(""))
+
+
 def _literal(text: str, kind: str) -> str:
+    if kind == "timestamp":
+        return f"timestamp_micros({text}L)"
     if kind in {"bigint", "int"}:
         return text + ("L" if kind == "bigint" else "")
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import struct
 import uuid
 from collections import defaultdict
@@ -83,7 +84,7 @@ def _write_vectors(
         )
         for file, merged, blob in written
     ]
-    return new, [as_content_file(entry) for entry in old]
+    return new, [as_content_file(handle, entry) for entry in old]
 
 
 def _read_vector(handle: TableHandle, entry: DeleteEntry) -> BitMap64:
@@ -105,7 +106,7 @@ def _legacy_positions(handle: TableHandle, files: SnapshotFiles, paths: set[str]
     return {path: bitmap_from_sorted(np.unique(positions[names == path])) for path in set(names)}
 
 
-def as_content_file(entry: DeleteEntry) -> ContentFile:
+def as_content_file(handle: TableHandle, entry: DeleteEntry) -> ContentFile:
     """An entry of a manifest as a file that a commit can remove."""
     return ContentFile(
         path=entry.path,
@@ -114,11 +115,21 @@ def as_content_file(entry: DeleteEntry) -> ContentFile:
         file_size_in_bytes=entry.file_size_in_bytes,
         content=entry.content,
         spec_id=entry.spec_id,
-        partition=partition_json(entry.partition),
+        partition=partition_json(_zoned(handle, entry)),
         equality_ids=list(entry.equality_ids) or None,
         referenced_data_file=entry.referenced_data_file if entry.is_deletion_vector else None,
         content_offset=entry.content_offset,
         content_size_in_bytes=entry.content_size_in_bytes,
+    )
+
+
+def _zoned(handle: TableHandle, entry: DeleteEntry) -> tuple[Any, ...]:
+    """The partition of an entry; Avro gives every time as UTC, also those of columns without a zone."""
+    types = {column.id: column.type for schema in handle.metadata.schemas.values() for column in schema.by_id.values()}
+    fields = handle.metadata.specs[entry.spec_id].fields
+    return tuple(
+        value.replace(tzinfo=None) if isinstance(value, dt.datetime) and types[part.source_id] == "timestamp" else value
+        for part, value in zip(fields, entry.partition, strict=True)
     )
 
 

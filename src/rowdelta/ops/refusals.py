@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 _MARK: Final = "rowdelta:"
+_END: Final = " :rowdelta"
 REQUIRED_HINT: Final = "give it a value: coalesce(..., ...)"
 
 
 def not_null(value: Column, message: str) -> Column:
     """The value, or a refusal where it is null."""
-    refusal = F.raise_error(F.lit(f"{_MARK} {message}."))
+    refusal = F.raise_error(F.lit(f"{_MARK} {message}{_END}"))
     return F.when(value.isNull(), refusal).otherwise(value)
 
 
@@ -32,7 +33,7 @@ def refusals(hint: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        found = re.search(rf"{_MARK} (.*?)\.", str(error))
+        found = re.search(rf"{_MARK} (.*?){_END}", str(error))
         if found is None or not (isinstance(error, PySparkException) or hasattr(error, "java_exception")):
             raise
         raise InputError(found[1], hint=hint) from error

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import bitmap_to_numpy
-from rowdelta.iceberg import ContentFile, RowChange, stage_rows
+from rowdelta.iceberg import ContentFile, RowChange, arrow_frame, stage_rows
 from rowdelta.ops.target import FILE, POSITION, table_columns
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _kept_rows(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
     """The live rows of the touched files that are not among the touched rows."""
     handle = target.handle
     paths = pa.table({"__rd_path": pa.array([file.path for file in touched], pa.string())})
-    files = F.broadcast(handle.spark.createDataFrame(paths))
+    files = F.broadcast(arrow_frame(handle.spark, paths))
     rows = target.rows().join(files, F.col(FILE) == F.col("__rd_path"), "left_semi")
     return rows.join(F.broadcast(_positions_frame(target, touched)), _is_touched(), "left_anti")
 
@@ -73,4 +73,4 @@ def _positions_frame(target: Target, touched: Sequence[FilePositions]) -> DataFr
         words = np.bitwise_or.reduceat(np.uint64(1) << (positions & 63).astype(np.uint64), starts).view(np.int64)
         paths = pa.repeat(pa.scalar(file.path), len(starts))
         tables.append(pa.table({"__rd_file": paths, "__rd_block": positions[starts] >> 6, "__rd_word": words}))
-    return target.handle.spark.createDataFrame(pa.concat_tables(tables))
+    return arrow_frame(target.handle.spark, pa.concat_tables(tables))

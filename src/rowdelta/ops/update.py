@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import RowChange, stage_rows
+from rowdelta.iceberg import RowChange, size_in_bytes, stage_rows
 from rowdelta.ops.assignments import assigned
 from rowdelta.ops.changes import apply
 from rowdelta.ops.operation import Operation, Plan, Result
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg import TableHandle, Validation
     from rowdelta.ops.positions import FilePositions
+
+
+BYTES_PER_TASK: Final = 32 << 20
 
 
 class Update(Operation[Result]):
@@ -98,7 +102,7 @@ class Update(Operation[Result]):
                 return Result(seconds=time.monotonic() - started)
             count = sum(len(file.positions) for file in touched)
             renamed = {name: F.col(quote(f"__rd_new_{name}")) for name in values}
-            new_rows = updated_rows(target, found.withColumns(renamed))
+            new_rows = in_few_files(updated_rows(target, found.withColumns(renamed)), found)
             validation = target.validation(condition, self._isolation, [file.path for file in touched], updates=True)
             if self._mode == "copy-on-write":
                 change = rewrite_files(target, touched, new_rows, validation)
@@ -118,6 +122,16 @@ class Update(Operation[Result]):
     def _check(self) -> None:
         if not self._values:
             raise InputError("nothing is set", hint="call .set(column, value) before .execute()")
+
+
+def in_few_files(rows: DataFrame, basis: DataFrame) -> DataFrame:
+    """Rows in as few tasks as their size asks for, so that a small change does not leave a file for every task.
+
+    Args:
+        rows: The rows to write.
+        basis: The kept frame that they come from; its size is known once it has been computed.
+    """
+    return rows.coalesce(max(1, math.ceil(size_in_bytes(basis) / BYTES_PER_TASK)))
 
 
 def updated_rows(target: Target, rows: DataFrame) -> DataFrame:

@@ -11,12 +11,13 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.codec import decode_hashed, read_blob
 from rowdelta.encoding import DeleteEncoding
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import column_path, delete_rows, footer, partition_names
+from rowdelta.iceberg import arrow_frame, column_path, delete_rows, footer, partition_names
 from rowdelta.scan.filters import (
     AGE,
     PARTITION,
     SPEC,
     DeletedKeys,
+    all_of,
     container_condition,
     container_probe,
     scope_condition,
@@ -104,7 +105,7 @@ class DeletedKeysBuilder:
             condition = container_condition(key, aged=self._aged, nullable=nullable)
             found.append(self._joined(dense, container_table, "container", probe, condition, scoped=scoped))
         if sparse:
-            exact = f"{key} <=> d_key" + (f" AND {AGE} < d_age" if self._aged else "")
+            exact = all_of([f"{key} <=> d_key"]) + (f" AND {AGE} < d_age" if self._aged else "")
             probe = f"xxhash64({', '.join([key, *([SPEC, *fields] if scoped else [])])})"
             found.append(self._joined(sparse, value_table, "key", probe, exact, scoped=scoped))
         return found
@@ -129,7 +130,7 @@ class DeletedKeysBuilder:
                     table = table.append_column(name, repeated)
             tables.append(table)
         table = pa.concat_tables(tables)
-        frame = self._handle.spark.createDataFrame(table)
+        frame = arrow_frame(self._handle.spark, table)
         if scoped:
             frame = self._cast_scopes(frame)
         frame = frame.select(*(F.col(name).alias(f"d_{name}") for name in frame.columns))
@@ -161,12 +162,10 @@ class DeletedKeysBuilder:
         scope_fields = [SPEC, *self._scope_fields] if scoped else []
         probe = f"xxhash64({', '.join([*(column.sql for column in columns), *scope_fields])})"
         same = [f"{column.sql} <=> {name}" for column, name in zip(columns, names, strict=True)]
-        if self._aged:
-            same.append(f"{AGE} < d_age")
-        if scoped:
-            same.append(scope_condition(self._scope_fields))
+        condition = [all_of(same), *([f"{AGE} < d_age"] if self._aged else [])]
+        condition += [scope_condition(self._scope_fields)] if scoped else []
         size = sum(entry.record_count * (BYTES_PER_VALUE + 32 * len(columns)) for entry in entries)
-        return DeletedKeys(frame, probe, " AND ".join(same), size)
+        return DeletedKeys(frame, probe, " AND ".join(condition), size)
 
     def _rows(self, columns: list[Field], entries: Sequence[DeleteEntry], *, scoped: bool) -> DataFrame:
         frame = delete_rows(self._handle, self._files, entries, [column.id for column in columns])
@@ -187,7 +186,7 @@ class DeletedKeysBuilder:
             columns = self._scopes.table(scopes)
             for name in columns.column_names:
                 table = table.append_column(name, columns[name])
-        frame = self._handle.spark.createDataFrame(table)
+        frame = arrow_frame(self._handle.spark, table)
         frame = self._cast_scopes(frame) if scoped else frame
         return frame.select(*(F.col(name).alias(f"d_{name}") for name in frame.columns))
 
@@ -201,6 +200,6 @@ class DeletedKeysBuilder:
             raise FormatError(f"{entry.path} has keys of fields {keys.column_names}, its manifest entry says {wanted}")
         if keys.num_rows != entry.record_count:
             raise FormatError(f"{entry.path} holds {keys.num_rows} keys, its manifest entry says {entry.record_count}")
-        frame = self._handle.spark.createDataFrame(keys.select(wanted))
+        frame = arrow_frame(self._handle.spark, keys.select(wanted))
         frame = frame.select(*(F.col(f"`{name}`").alias(f"d_k{index}") for index, name in enumerate(wanted)))
         return frame.crossJoin(F.broadcast(self._entry_facts([entry], scoped=scoped).drop("d_file")))

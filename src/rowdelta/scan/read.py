@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.iceberg import SnapshotFiles, shadow, snapshot_files
+from rowdelta.iceberg import SnapshotFiles, arrow_frame, shadow, snapshot_files
 from rowdelta.scan.checks import check_deletes
 from rowdelta.scan.deleted_keys import DeletedKeysBuilder
 from rowdelta.scan.filters import AGE, PARTITION, SPEC
@@ -130,7 +130,7 @@ def _with_file_ages(handle: TableHandle, rows: DataFrame, young: list[DataEntry]
             "__rd_number": pa.array([entry.sequence_number for entry in young], pa.int64()),
         }
     )
-    ages = F.broadcast(handle.spark.createDataFrame(table))
+    ages = F.broadcast(arrow_frame(handle.spark, table))
     return rows.join(ages, _FILE, "left").withColumn(AGE, F.coalesce("__rd_number", F.lit(-1)))
 
 

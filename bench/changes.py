@@ -1,0 +1,171 @@
+"""DELETE, UPDATE and MERGE beside the same statements by Iceberg SQL, Delta SQL, PyIceberg and delta-rs."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import rowdelta as rd
+from bench.data import SCALES, make_table, rows
+from bench.measure import Measure, Timing, driver_peak_mb, ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+TABLE = "lake.bench.changes"
+REPEATS = 3
+PYTHON_ROWS = 2_000_000
+SET_ALL = ", ".join(f"{name} = s.{name}" for name in "abcdefg")
+INSERT_ALL = "(id, a, b, c, d, e, f, g) VALUES (s.id, s.a, s.b, s.c, s.d, s.e, s.f, s.g)"
+MODES = ", ".join(f"'write.{verb}.mode'='merge-on-read'" for verb in ("delete", "update", "merge"))
+
+
+def run(spark: SparkSession, scale: str, folder: Path) -> list[Measure]:
+    count = SCALES[scale]
+    make_table(spark, TABLE, count)
+    spark.sql(f"ALTER TABLE {TABLE} SET TBLPROPERTIES ({MODES})")
+    delta = _delta_table(spark, count, folder / "delta")
+    merged, pruned = _sources(spark, count)
+    found = []
+    for name, goal, ours, statement in _cases(merged, pruned):
+        mine, iceberg, theirs = _compare(spark, ours, statement, delta)
+        found.append(ratio(f"{name}: Iceberg SQL / rowdelta", iceberg, mine, goal))
+        found.append(ratio(f"{name}: Delta SQL / rowdelta", theirs, mine, ""))
+    found.append(_half(spark))
+    return found + python_peers(spark, min(count, PYTHON_ROWS), folder)
+
+
+def _sources(spark: SparkSession, count: int) -> tuple[DataFrame, DataFrame]:
+    """A hundredth of the keys all over the table, one in eleven of them new; and a thousand neighbours."""
+    step = 100
+    merged = rows(spark, 7, count + count // 10, step).cache()
+    pruned = rows(spark, count // 2, count // 2 + 1_000).cache()
+    merged.createOrReplaceTempView("bench_merged")
+    pruned.createOrReplaceTempView("bench_pruned")
+    merged.count()
+    pruned.count()
+    return merged, pruned
+
+
+def _cases(merged: DataFrame, pruned: DataFrame) -> list[tuple[str, str, Callable[[rd.Table], Any], str]]:
+    upsert = f"WHEN MATCHED THEN UPDATE SET {SET_ALL} WHEN NOT MATCHED THEN INSERT {INSERT_ALL}"
+    return [
+        (
+            "DELETE 1% scattered",
+            ">= 1.3",
+            lambda t: t.delete("id % 100 = 7"),
+            "DELETE FROM {} WHERE id % 100 = 7",
+        ),
+        (
+            "UPDATE 1% scattered over every file",
+            ">= 1.5",
+            lambda t: t.update().set("b", "b + 1").where("id % 100 = 7"),
+            "UPDATE {} SET b = b + 1 WHERE id % 100 = 7",
+        ),
+        (
+            "MERGE 1% of the keys, update all and insert all",
+            ">= 4",
+            lambda t: t.merge(merged, on="id").when_matched_update_all().when_not_matched_insert_all(),
+            "MERGE INTO {} t USING bench_merged s ON t.id = s.id " + upsert,
+        ),
+        (
+            "MERGE 1% of the keys, one column, conditional",
+            ">= 2.5",
+            lambda t: t.merge(merged, on="id").when_matched_update({"b": "s.b"}, "t.d < 500"),
+            "MERGE INTO {} t USING bench_merged s ON t.id = s.id WHEN MATCHED AND t.d < 500 THEN UPDATE SET b = s.b",
+        ),
+        (
+            "MERGE 1,000 neighbouring keys",
+            ">= 3",
+            lambda t: t.merge(pruned, on="id").when_matched_update_all().when_not_matched_insert_all(),
+            "MERGE INTO {} t USING bench_pruned s ON t.id = s.id " + upsert,
+        ),
+    ]
+
+
+def _compare(
+    spark: SparkSession, ours: Callable[[rd.Table], Any], statement: str, delta: str
+) -> tuple[Timing, Timing, Timing]:
+    """Each run starts from the same state: a new branch for Iceberg's two, the first version again for Delta."""
+    mine: list[float] = []
+    iceberg: list[float] = []
+    theirs: list[float] = []
+    for repeat in range(REPEATS + 1):
+        spark.sql(f"ALTER TABLE {TABLE} CREATE OR REPLACE BRANCH ours")
+        spark.sql(f"ALTER TABLE {TABLE} CREATE OR REPLACE BRANCH theirs")
+        table = rd.table(spark, TABLE, branch="ours")
+        runs = (
+            _seconds(ours(table).execute),
+            _seconds(lambda: spark.sql(statement.format(f"{TABLE}.branch_theirs"))),
+            _seconds(lambda: spark.sql(statement.format(delta))),
+        )
+        spark.sql(f"RESTORE TABLE {delta} TO VERSION AS OF 1")
+        if repeat:  # the first round warms up
+            for times, seconds in zip((mine, iceberg, theirs), runs, strict=True):
+                times.append(seconds)
+    return Timing(tuple(mine)), Timing(tuple(iceberg)), Timing(tuple(theirs))
+
+
+def _seconds(action: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def _delta_table(spark: SparkSession, count: int, path: Path) -> str:
+    name = f"delta.`{path}`"
+    columns = "id bigint, a bigint, b double, c string, d int, e date, f timestamp, g decimal(12, 2)"
+    spark.sql(f"CREATE TABLE {name} ({columns}) USING delta TBLPROPERTIES ('delta.enableDeletionVectors'='true')")
+    rows(spark, 0, count).write.format("delta").mode("append").save(str(path))
+    return name
+
+
+def _half(spark: SparkSession) -> Measure:
+    """Updating half of all rows: what the Python driver needs at most."""
+    spark.sql(f"ALTER TABLE {TABLE} CREATE OR REPLACE BRANCH half")
+    table = rd.table(spark, TABLE, branch="half")
+    peak = driver_peak_mb(lambda: table.update().set("b", "b + 1").where("id % 2 = 0").execute())
+    return Measure("driver memory while half of the rows are updated, above the start", peak, "bounded", "MiB")
+
+
+def python_peers(spark: SparkSession, count: int, folder: Path) -> list[Measure]:
+    """PyIceberg's upsert and delta-rs's merge, on a smaller table; left out where they are not installed."""
+    try:
+        import deltalake  # noqa: PLC0415
+        from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415
+    except ImportError:
+        print("pyiceberg and deltalake are not installed: uv pip install 'pyiceberg[sql-sqlite]' deltalake")
+        return []
+    name = "lake.bench.python_peers"
+    make_table(spark, name, count)
+    table = rd.table(spark, name)
+    base = spark.table(name).toArrow()
+    changes = rows(spark, 7, count, 100)
+    source = changes.toArrow()
+    mine = Timing((_seconds(lambda: _upsert(table, changes)), _seconds(lambda: _upsert(table, changes))))
+    (folder / "pyiceberg").mkdir()
+    catalog = SqlCatalog("bench", uri="sqlite:///:memory:", warehouse=str(folder / "pyiceberg"))
+    catalog.create_namespace("db")
+    theirs = catalog.create_table("db.t", base.schema)
+    theirs.append(base)
+    pyiceberg = Timing((_seconds(lambda: theirs.upsert(source, join_cols=["id"])),) * 2)
+    path = str(folder / "delta_rs")
+    deltalake.write_deltalake(path, base)
+    delta = Timing((_seconds(lambda: _delta_rs(deltalake.DeltaTable(path), source)),) * 2)
+    label = f"upsert of 1% into {count:,} rows"
+    return [
+        ratio(f"{label}: PyIceberg upsert / rowdelta merge", pyiceberg, mine, ""),
+        ratio(f"{label}: delta-rs merge / rowdelta merge", delta, mine, ""),
+    ]
+
+
+def _upsert(table: rd.Table, changes: DataFrame) -> None:
+    table.merge(changes, on="id").when_matched_update_all().when_not_matched_insert_all().execute()
+
+
+def _delta_rs(table: Any, source: Any) -> None:
+    merge = table.merge(source, "t.id = s.id", source_alias="s", target_alias="t")
+    merge.when_matched_update_all().when_not_matched_insert_all().execute()

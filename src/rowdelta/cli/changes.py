@@ -1,0 +1,88 @@
+"""What the commands that change rows or run SQL have in common."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+from pyspark.errors import PySparkException
+
+from rowdelta.cli.output import print_json, print_rows
+from rowdelta.cli.warehouse import CATALOG
+from rowdelta.errors import InputError, TableError
+from rowdelta.session import session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame
+
+    from rowdelta.ops import Operation
+
+
+@contextmanager
+def spark_errors() -> Iterator[None]:
+    """Spark's own errors become one message, too; what follows its query plan is left out."""
+    try:
+        yield
+    except PySparkException as error:
+        raise InputError(str(error).strip().split(";\n")[0]) from error
+
+
+def run_sql(text: str, warehouse: Path) -> DataFrame:
+    """Runs a statement with a warehouse folder as the current catalog."""
+    from rowdelta.sql import sql
+
+    if not warehouse.is_dir():
+        raise TableError(f"no warehouse at {warehouse}", hint="name the folder that holds the namespaces")
+    spark = session(warehouse, CATALOG)
+    spark.sql(f"USE {CATALOG}")
+    return sql(spark, text)
+
+
+def show_frame(frame: DataFrame, limit: int, *, as_json: bool) -> None:
+    """Prints the first rows of a frame; a statement without columns says that it is done."""
+    rows = frame.limit(limit).toArrow().to_pylist() if frame.columns else []
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_rows(rows, frame.columns)
+    else:
+        typer.echo("no rows" if frame.columns else "done")
+
+
+def run_operation(operation: Operation[Any], *, dry_run: bool, as_json: bool) -> None:
+    """Prints the plan of an operation, or runs it and prints its numbers."""
+    if dry_run:
+        plan = operation.plan()
+        print_json(plan.to_dict()) if as_json else typer.echo(str(plan))
+        return
+    result = operation.execute()
+    if as_json:
+        print_json(result.to_dict())
+    elif result.snapshot_id is None:
+        typer.echo("no rows: nothing changed")
+    else:
+        counts = {"deleted": result.rows_deleted, "updated": result.rows_updated, "inserted": result.rows_inserted}
+        told = [f"{count:,} rows {name}" for name, count in counts.items() if count]
+        typer.echo(f"{', '.join(told) or 'rows deleted with whole files'}, snapshot {result.snapshot_id}")
+
+
+def assignments(texts: Sequence[str]) -> dict[str, str]:
+    """Reads `column=expression`, one or more.
+
+    Examples:
+        >>> assignments(["a=b = 1", "s.x=2"])
+        {'a': 'b = 1', 's.x': '2'}
+    """
+    values: dict[str, str] = {}
+    for text in texts:
+        column, equals, value = text.partition("=")
+        if not (column.strip() and equals and value.strip()):
+            raise InputError(f"{text!r} sets nothing", hint="write --set 'column=expression'")
+        if column.strip() in values:
+            raise InputError(f"column {column.strip()!r} is set twice")
+        values[column.strip()] = value.strip()
+    return values

@@ -1,0 +1,55 @@
+"""Changes to the text of a statement, by offset: all that is not changed stays as it was written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rowdelta.iceberg.syntax_tree import Node
+
+
+@dataclass(frozen=True, order=True)
+class Edit:
+    """Text that takes the place of what stands from `start` to `end`."""
+
+    start: int
+    end: int
+    replacement: str
+
+
+@dataclass
+class EditedText:
+    """A text and the changes to it.
+
+    Examples:
+        >>> edited = EditedText("SELECT * FROM a.b, c")
+        >>> edited.replace(14, 17, "v")
+        >>> edited.replace(17, 17, " AS b")
+        >>> edited.all()
+        'SELECT * FROM v AS b, c'
+    """
+
+    text: str
+    edits: dict[tuple[int, bool], Edit] = field(default_factory=dict)
+
+    def replace(self, start: int, end: int, replacement: str) -> None:
+        """Notes a change; a later one at the same place takes over, save that text can be put before a change."""
+        self.edits[start, start == end] = Edit(start, end, replacement)
+
+    def all(self) -> str:
+        """The whole text, changed."""
+        return self.between(0, len(self.text))
+
+    def of(self, node: Node) -> str:
+        """The text of a part of the statement, changed."""
+        return self.between(node.start, node.end)
+
+    def between(self, start: int, end: int) -> str:
+        """A range of the text, changed."""
+        pieces, at = [], start
+        for edit in sorted(self.edits.values()):
+            if start <= edit.start and edit.end <= end:
+                pieces += [self.text[at : edit.start], edit.replacement]
+                at = edit.end
+        return "".join([*pieces, self.text[at:end]])

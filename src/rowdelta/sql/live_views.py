@@ -1,0 +1,64 @@
+"""Temporary views that stand in for tables while one statement runs."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from rowdelta.iceberg import TableHandle, snapshot_files
+from rowdelta.iceberg.names import NamedTable, drop_temporary_view
+from rowdelta.scan import MAX_BROADCAST_BYTES, live_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class LiveViews:
+    """Views over live rows, there until `close()`.
+
+    Spark puts the plan of a view into a DataFrame when it analyses its SQL, so the DataFrame outlives the view.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._names: dict[Hashable, str | None] = {}
+
+    def close(self) -> None:
+        """Drops the views."""
+        for name in self._names.values():
+            if name is not None:
+                drop_temporary_view(self._spark, name)
+
+    def of_table(self, named: NamedTable) -> str | None:
+        """The view of a table's live rows; None where it has no equality deletes, and Iceberg reads it alone."""
+        key = (named.table, named.branch, named.snapshot_id)
+        if key not in self._names:
+            frame = _live(self._spark, named)
+            self._names[key] = None if frame is None else self._create(frame)
+        return self._names[key]
+
+    def of_query(self, query: str) -> str:
+        """The view of a query."""
+        known = self._names.get(query)
+        if known is None:
+            known = self._names[query] = self._create(self._spark.sql(query))
+        return known
+
+    @staticmethod
+    def _create(frame: DataFrame) -> str:
+        name = f"__rowdelta_{uuid.uuid4().hex}"
+        frame.createTempView(name)
+        return name
+
+
+def _live(spark: SparkSession, named: NamedTable) -> DataFrame | None:
+    handle = TableHandle(spark, named.sql, named.branch)
+    snapshot = handle.snapshot(named.snapshot_id)
+    if snapshot is None or snapshot.summary.get("total-equality-deletes") == "0":
+        return None
+    files = snapshot_files(handle, snapshot)
+    if files is None or not files.equality_deletes:
+        return None
+    return live_frame(handle, MAX_BROADCAST_BYTES, snapshot_id=named.snapshot_id)

@@ -1,0 +1,102 @@
+"""`rd.sql()`: which statements are changed, which are run here, and which are Spark's alone."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.iceberg.names import find_table
+from rowdelta.iceberg.parser import check_syntax, parse_statement, substitute_variables
+from rowdelta.sql.change import Change
+from rowdelta.sql.delete_update import delete_operation, update_operation
+from rowdelta.sql.edits import EditedText
+from rowdelta.sql.identifiers import reference_parts
+from rowdelta.sql.live_views import LiveViews
+from rowdelta.sql.merge import merge_operation
+from rowdelta.sql.parameters import bind
+from rowdelta.sql.statement import Statement, classify
+from rowdelta.sql.substitution import substitute_tables
+from rowdelta.sql.survey import survey
+from rowdelta.table import Table, table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from rowdelta.iceberg.names import NamedTable
+    from rowdelta.ops import Operation, Result
+
+_OPERATIONS = {"DELETE": delete_operation, "UPDATE": update_operation, "MERGE": merge_operation}
+
+
+def sql(spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] | None = None) -> DataFrame:
+    """Runs one statement of Spark SQL, with rowdelta where rowdelta does better.
+
+    DELETE, UPDATE and MERGE of an Iceberg table are run by `Table.delete()`, `Table.update()` and `Table.merge()`.
+    Wherever else a statement reads an Iceberg table that has equality deletes, it sees the live rows. All other
+    statements go to Spark as they are.
+
+    Args:
+        spark: The session; its current catalog and namespace count.
+        text: One statement.
+        args: Values for `:name` (a dictionary) or `?` (a list).
+
+    Returns:
+        What Spark returns. A change that rowdelta makes returns one row: `rows_deleted` (null where it is not known),
+        `rows_inserted`, `rows_updated`, and `snapshot_id` (null when nothing changed). EXPLAIN of one returns its plan.
+
+    Raises:
+        ParseException: Spark's own, for a statement that is wrong, with the position in the text.
+        InputError: A change that makes no sense for the table.
+
+    Examples:
+        >>> rd.sql(spark, "UPDATE lake.db.orders SET amount = 0 WHERE id = 7").show()  # doctest: +SKIP
+        >>> rd.sql(spark, "SELECT * FROM lake.db.orders WHERE id = :id", {"id": 7}).show()  # doctest: +SKIP
+    """
+    written = substitute_variables(spark, text)
+    root = parse_statement(spark, written)
+    statement = None if root is None else classify(root)
+    if root is None or statement is None:
+        return spark.sql(text, args=args if args is None or isinstance(args, list) else dict(args))
+    if args:
+        return sql(spark, bind(written, root, args))
+    target = _target(spark, statement, written)
+    found, edited = survey(statement.node, written), EditedText(written)
+    with closing(LiveViews(spark)) as views:
+        if target is None:
+            substitute_tables(spark, found, edited, views)
+            return spark.sql(edited.all() if edited.edits else text)
+        check_syntax(spark, written)
+        substitute_tables(spark, found, edited, views)
+        named, opened = target
+        change = Change(spark, statement, found, edited, named, opened)
+        change.use_common_tables(views)
+        operation: Operation[Any] = _OPERATIONS[statement.verb](change)
+        if statement.explain:
+            return _one_row(spark).select(F.lit(str(operation.plan())).alias("plan"))
+        return _numbers(spark, operation.execute())
+
+
+def _target(spark: SparkSession, statement: Statement, text: str) -> tuple[NamedTable, Table] | None:
+    """The Iceberg table that a statement changes; None where it is Spark's to change or to refuse."""
+    name = None if statement.change is None else statement.change.child("identifierReference")
+    parts = None if name is None else reference_parts(name, text)
+    named = None if parts is None else find_table(spark, parts)
+    if named is None or named.snapshot_id is not None:
+        return None
+    opened = table(spark, named.sql, named.branch)
+    # Format version 1 has no delete files; Spark writes its files anew.
+    return (named, opened) if opened.metadata.format_version > 1 else None
+
+
+def _numbers(spark: SparkSession, result: Result) -> DataFrame:
+    names = ("rows_deleted", "rows_inserted", "rows_updated", "snapshot_id")
+    return _one_row(spark).select(*(F.lit(getattr(result, name)).cast("bigint").alias(name) for name in names))
+
+
+def _one_row(spark: SparkSession) -> DataFrame:
+    """A row that costs no job."""
+    return spark.sql("SELECT 1")

@@ -1,0 +1,52 @@
+"""Which kind of statement a text is, and the parts of it that matter here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from rowdelta.iceberg.syntax_tree import Node
+
+ROW_LEVEL: Final = ("DELETE", "UPDATE", "MERGE")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement that may read tables.
+
+    Attributes:
+        node: The whole of it.
+        explain: Whether it is to be explained only.
+        change: The part after any WITH, if it is DELETE, UPDATE or MERGE.
+        ctes: The WITH before such a part.
+    """
+
+    node: Node
+    explain: bool = False
+    change: Node | None = None
+    ctes: Node | None = None
+
+    @property
+    def verb(self) -> str:
+        """`DELETE`, `UPDATE` or `MERGE`; empty for any other statement."""
+        return "" if self.change is None else self.change.children[0].word.upper()
+
+
+def classify(root: Node) -> Statement | None:
+    """The statement of a tree; None where a live view could not take a table's place.
+
+    Views, for one, would keep the name of a temporary view that is gone a moment later.
+    """
+    node = root.child("statement")
+    explain = False
+    if node is not None and node.tokens()[:1] == ["EXPLAIN"]:
+        node, explain = node.child("statement"), True
+    if node is None or not node.children:
+        return None
+    first = node.children[0]
+    change = node.child("dmlStatementNoWith")
+    if change is not None:
+        row_level = change.children[0].word.upper() in ROW_LEVEL
+        return Statement(node, explain, change if row_level else None, node.child("ctes"))
+    return Statement(node, explain) if first.rule in {"query", "createTableHeader", "replaceTableHeader"} else None

@@ -1,0 +1,248 @@
+"""A table with a live equality delete vector, and Iceberg's own Spark: what works leaves the vector alone.
+
+DESIGN section 8: a reader that does not know vectors fails, and that failure is the protection.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from tests.support.frames import assert_same_rows
+from tests.support.tables import EDV, append_ids, create, head, keys, remove_equality_deletes, stored_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    import rowdelta as rd
+
+REFUSAL = "Format model is not registered for format PUFFIN"
+COW = {"write.delete.mode": "copy-on-write", "write.update.mode": "copy-on-write", "write.merge.mode": "copy-on-write"}
+MOR = {"write.delete.mode": "merge-on-read", "write.update.mode": "merge-on-read", "write.merge.mode": "merge-on-read"}
+LIVE = [(0, "a"), (2, "a"), (3, "a"), (0, "b"), (1, "b"), (2, "b"), (3, "b"), (0, "c"), (1, "c"), (2, "c"), (3, "c")]
+
+
+def make(spark: SparkSession, name: str, properties: dict[str, str] | None = None) -> rd.Table:
+    """Partitions a, b and c with ids 0 to 3; a vector deletes id 1 of partition a."""
+    table = create(spark, name, "id bigint, v string", "v", properties=EDV | (properties or {}))
+    for part in ("a", "b", "c"):
+        append_ids(spark, name, range(4), part)
+    result = table.delete_keys(spark.createDataFrame([(1, "a")], "id bigint, v string"), "id").execute()
+    assert result.vectors == 1
+    assert_same_rows(table.read(), LIVE)
+    return table
+
+
+def vectors(table: rd.Table) -> list[tuple[str, int]]:
+    """Path and sequence number of the live vectors."""
+    listed = table.delete_files().toArrow().to_pylist()
+    return sorted((row["path"], row["sequence"]) for row in listed if row["key"] is not None)
+
+
+def test_a_stock_select_fails_loudly(spark: SparkSession, table_name: str) -> None:
+    make(spark, table_name)
+    with pytest.raises((PySparkException, Py4JJavaError), match=REFUSAL):
+        spark.table(table_name).collect()
+    with pytest.raises((PySparkException, Py4JJavaError), match=REFUSAL):
+        spark.sql(f"SELECT sum(id) FROM {table_name} WHERE v = 'a'").collect()
+    with pytest.raises((PySparkException, Py4JJavaError), match=REFUSAL):
+        spark.sql(f"SELECT count(*) FROM {table_name}").collect()
+
+
+def test_stock_reads_what_no_vector_is_for(spark: SparkSession, table_name: str) -> None:
+    make(spark, table_name)
+    assert_same_rows(spark.table(table_name).where("v = 'b'"), [(i, "b") for i in range(4)])
+
+
+def test_stock_refuses_a_table_whose_vector_is_for_all_of_it(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, "id bigint, v string", properties=EDV)
+    append_ids(spark, table_name, range(4))
+    table.delete_keys(keys(spark, 1), "id").execute()
+    with pytest.raises((PySparkException, Py4JJavaError), match=REFUSAL):
+        spark.table(table_name).collect()
+
+
+def test_a_stock_append_leaves_the_vector_alone(spark: SparkSession, table_name: str) -> None:
+    table = make(spark, table_name)
+    known = vectors(table)
+    append_ids(spark, table_name, [1], "a")
+    assert vectors(table) == known
+    assert_same_rows(table.read(), [*LIVE, (1, "a")])
+
+
+def test_a_stock_delete_of_a_whole_partition_leaves_the_vector_alone(spark: SparkSession, table_name: str) -> None:
+    table = make(spark, table_name)
+    known = vectors(table)
+    spark.sql(f"DELETE FROM {table_name} WHERE v = 'b'")
+    assert vectors(table) == known
+    assert_same_rows(table.read(), [row for row in LIVE if row[1] != "b"])
+
+
+def test_a_stock_delete_of_the_vectors_own_partition_deletes_its_rows(spark: SparkSession, table_name: str) -> None:
+    table = make(spark, table_name)
+    spark.sql(f"DELETE FROM {table_name} WHERE v = 'a'")
+    assert_same_rows(table.read(), [row for row in LIVE if row[1] != "a"])
+    append_ids(spark, table_name, [1], "a")
+    assert_same_rows(table.read(), [*(row for row in LIVE if row[1] != "a"), (1, "a")])
+
+
+@pytest.mark.parametrize("dangling", ["true", "false"])
+def test_a_stock_rewrite_of_other_partitions_leaves_the_vector_alone(
+    spark: SparkSession, table_name: str, dangling: str
+) -> None:
+    table = make(spark, table_name)
+    known = vectors(table)
+    before = head(table)
+    spark.sql(
+        f"CALL lake.system.rewrite_data_files(table => '{table_name}', where => 'v = \"b\"', "
+        f"options => map('rewrite-all', 'true', 'remove-dangling-deletes', '{dangling}'))"
+    )
+    assert head(table) != before
+    assert vectors(table) == known
+    assert_same_rows(table.read(), LIVE)
+
+
+def test_a_stock_rewrite_of_the_vectors_partition_refuses_and_changes_nothing(
+    spark: SparkSession, table_name: str
+) -> None:
+    table = make(spark, table_name)
+    before = head(table)
+    with pytest.raises((PySparkException, Py4JJavaError), match=REFUSAL):
+        spark.sql(
+            f"CALL lake.system.rewrite_data_files(table => '{table_name}', options => map('rewrite-all', 'true'))"
+        )
+    assert head(table) == before
+    assert_same_rows(table.read(), LIVE)
+
+
+def test_expiring_snapshots_keeps_the_vectors_file(spark: SparkSession, table_name: str) -> None:
+    table = make(spark, table_name)
+    append_ids(spark, table_name, [1], "a")
+    known = vectors(table)
+    spark.sql(
+        f"CALL lake.system.expire_snapshots(table => '{table_name}', "
+        "older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1)"
+    )
+    assert len(table.refresh().metadata.snapshots) == 1
+    assert vectors(table) == known
+    assert any(name.endswith(".puffin") for name in stored_files(table))
+    assert_same_rows(table.read(), [*LIVE, (1, "a")])
+
+
+@pytest.mark.parametrize("another", [False, True])
+def test_rewriting_manifests_leaves_the_vector_alone(spark: SparkSession, table_name: str, *, another: bool) -> None:
+    table = make(spark, table_name)
+    gone = {(1, "a")}
+    if another:
+        table.delete_keys(spark.createDataFrame([(2, "b")], "id bigint, v string"), "id").execute()
+        gone.add((2, "b"))
+    known = vectors(table)
+    spark.sql(f"CALL lake.system.rewrite_manifests(table => '{table_name}')")
+    assert vectors(table) == known
+    assert_same_rows(table.read(), [row for row in LIVE if row not in gone])
+    table.delete_keys(spark.createDataFrame([(3, "c")], "id bigint, v string"), "id").execute()
+    assert_same_rows(table.read(), [row for row in LIVE if row not in {*gone, (3, "c")}])
+
+
+def test_removing_orphans_keeps_the_vectors_file(spark: SparkSession, table_name: str) -> None:
+    table = make(spark, table_name)
+    stray = Path(table.metadata.location) / "data" / "stray.puffin"
+    stray.write_bytes(b"")
+    for path in Path(table.metadata.location).rglob("*"):
+        os.utime(path, (1_000_000_000, 1_000_000_000))  # old enough to be taken for an orphan
+    orphans = spark.sql(f"CALL lake.system.remove_orphan_files(table => '{table_name}')").collect()
+    assert [Path(row[0]).name for row in orphans] == [stray.name]
+    assert_same_rows(table.read(), LIVE)
+
+
+STATEMENTS = {
+    "update": "UPDATE {name} SET id = id + 10 WHERE {where} id = {id}",
+    "delete": "DELETE FROM {name} WHERE {where} id = {id}",
+    "merge": "MERGE INTO {name} t USING (SELECT {id}L AS id) s ON {where} t.id = s.id WHEN MATCHED THEN DELETE",
+}
+
+
+@pytest.mark.parametrize("modes", [COW, MOR], ids=["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize("statement", list(STATEMENTS))
+def test_a_stock_statement_that_must_read_refuses_and_changes_nothing(
+    spark: SparkSession, table_name: str, statement: str, modes: dict[str, str]
+) -> None:
+    table = make(spark, table_name, modes)
+    before, files = head(table), stored_files(table)
+    with pytest.raises((PySparkException, Py4JJavaError), match=REFUSAL):
+        spark.sql(STATEMENTS[statement].format(name=table_name, where="", id=1))
+    assert head(table) == before
+    assert files <= stored_files(table)
+    assert_same_rows(table.read(), LIVE)
+
+
+@pytest.mark.parametrize("modes", [COW, MOR], ids=["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize("statement", list(STATEMENTS))
+def test_a_stock_statement_on_another_partition_leaves_the_vector_alone(
+    spark: SparkSession, table_name: str, statement: str, modes: dict[str, str]
+) -> None:
+    table = make(spark, table_name, modes)
+    known = vectors(table)
+    spark.sql(STATEMENTS[statement].format(name=table_name, where="v = 'b' AND", id=2))
+    assert vectors(table) == known
+    changed = [(12, "b")] if statement == "update" else []
+    assert_same_rows(table.read(), [*(row for row in LIVE if row != (2, "b")), *changed])
+
+
+@pytest.mark.parametrize("statement", ["update", "delete"])
+def test_merge_on_read_of_rows_outside_the_vectors_bounds_works_and_leaves_the_vector_alone(
+    spark: SparkSession, table_name: str, statement: str
+) -> None:
+    """Iceberg need not read a vector whose bounds say that it holds none of the keys; the data file has both."""
+    table = make(spark, table_name, MOR)
+    known = vectors(table)
+    spark.sql(STATEMENTS[statement].format(name=table_name, where="v = 'a' AND", id=2))
+    assert vectors(table) == known
+    changed = [(12, "a")] if statement == "update" else []
+    assert_same_rows(table.read(), [*(row for row in LIVE if row != (2, "a")), *changed])
+
+
+@pytest.mark.parametrize("modes", [COW, MOR], ids=["copy-on-write", "merge-on-read"])
+def test_a_key_between_the_keys_of_a_vector_is_refused_too(
+    spark: SparkSession, table_name: str, modes: dict[str, str]
+) -> None:
+    table = create(spark, table_name, "id bigint, v string", properties=EDV | modes)
+    append_ids(spark, table_name, range(5))
+    table.delete_keys(keys(spark, 1, 3), "id").execute()
+    before = head(table)
+    with pytest.raises((PySparkException, Py4JJavaError), match=REFUSAL):
+        spark.sql(f"DELETE FROM {table_name} WHERE id = 2")
+    assert head(table) == before
+    assert_same_rows(table.read(), [(0, "v"), (2, "v"), (4, "v")])
+
+
+def test_a_stock_overwrite_of_the_vectors_partition_replaces_its_rows(spark: SparkSession, table_name: str) -> None:
+    table = make(spark, table_name)
+    frame = spark.createDataFrame([(1, "a"), (9, "a")], "id bigint, v string")
+    frame.writeTo(table_name).overwritePartitions()
+    assert_same_rows(table.read(), [*(row for row in LIVE if row[1] != "a"), (1, "a"), (9, "a")])
+
+
+def test_stock_reads_again_once_the_vector_is_removed(spark: SparkSession, table_name: str) -> None:
+    table = make(spark, table_name)
+    assert remove_equality_deletes(table) == 1
+    spark.catalog.refreshTable(table_name)
+    assert vectors(table) == []
+    assert_same_rows(spark.table(table_name), [*LIVE, (1, "a")])
+    assert_same_rows(table.read(), [*LIVE, (1, "a")])
+
+
+def test_many_vectors_can_be_removed_with_icebergs_own_commit(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, "id bigint, v string", "v", properties=EDV)
+    frame = spark.range(0, 24, 1, 1).selectExpr("id", "concat('p', id % 12) AS v")
+    frame.writeTo(table_name).append()
+    assert table.delete_keys(frame.where("id < 12"), "id").execute().vectors == 12
+    assert table.read().count() == 12
+    assert remove_equality_deletes(table) == 12
+    spark.catalog.refreshTable(table_name)
+    assert spark.table(table_name).count() == 24

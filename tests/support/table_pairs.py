@@ -1,0 +1,76 @@
+"""Two tables with the same live rows: one with equality vectors for `rd.sql`, one without for stock Spark SQL."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import rowdelta as rd
+from tests.support.frames import assert_same_rows
+from tests.support.tables import EDV, create
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+COLUMNS = "id bigint, region string, amount int, info struct<a: int, b: string>"
+GONE = (3, 4, 17)
+MODES = ("write.delete.mode", "write.update.mode", "write.merge.mode")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """`lake.<live>.orders` and `lake.<plain>.orders`, of the ids 0 to 19 without `GONE`."""
+
+    spark: SparkSession
+    live: str
+    plain: str
+
+    def rowdelta(self, text: str) -> DataFrame:
+        """Run a statement on the live table; `{db}` stands for its namespace."""
+        return rd.sql(self.spark, text.replace("{db}", self.live))
+
+    def stock(self, text: str) -> DataFrame:
+        """Run it with stock Spark SQL on the copy."""
+        return self.spark.sql(text.replace("{db}", self.plain))
+
+    def assert_same(self, query: str) -> None:
+        """Both answer a query with the same rows and columns."""
+        found, expected = self.rowdelta(query), self.stock(query)
+        assert found.columns == expected.columns
+        assert_same_rows(found, expected)
+
+    def change(self, statement: str) -> dict[str, int | None]:
+        """Run a statement on both, compare the whole tables, and give the numbers of the change."""
+        (row,) = self.rowdelta(statement).collect()
+        self.stock(statement)
+        found = rd.table(self.spark, f"lake.{self.live}.orders").read()
+        assert_same_rows(found, self.spark.table(f"lake.{self.plain}.orders"))
+        numbers: dict[str, int | None] = row.asDict()
+        return numbers
+
+    def drop(self) -> None:
+        """Drop both."""
+        for namespace in (self.live, self.plain):
+            self.spark.sql(f"DROP TABLE IF EXISTS lake.{namespace}.orders PURGE")
+            self.spark.sql(f"DROP NAMESPACE IF EXISTS lake.{namespace}")
+
+
+def make_pair(spark: SparkSession) -> Pair:
+    """Make both tables in namespaces of their own."""
+    unique = uuid.uuid4().hex[:8]
+    pair = Pair(spark, f"live_{unique}", f"plain_{unique}")
+    rows = spark.range(0, 20, 1, 1).selectExpr(
+        "id",
+        "element_at(array('EU', 'US', 'AP'), cast(id % 3 as int) + 1) region",
+        "cast(id * 10 as int) amount",
+        "named_struct('a', cast(id as int), 'b', cast(id as string)) info",
+    )
+    for namespace, properties, mode in ((pair.live, EDV, "merge-on-read"), (pair.plain, {}, "copy-on-write")):
+        spark.sql(f"CREATE NAMESPACE lake.{namespace}")
+        name = f"lake.{namespace}.orders"
+        create(spark, name, COLUMNS, properties={**properties, **dict.fromkeys(MODES, mode)})
+        rows.where(f"id NOT IN {GONE}" if namespace == pair.plain else "true").writeTo(name).append()
+    keys = spark.createDataFrame([(key,) for key in GONE], "id bigint")
+    rd.table(spark, f"lake.{pair.live}.orders").delete_keys(keys, key="id", encoding="deletion-vector").execute()
+    return pair
