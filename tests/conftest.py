@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import os
 import uuid
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 import rowdelta as rd
@@ -13,6 +15,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+
+# A build server tries the same examples each time; a developer's machine looks for new ones.
+hypothesis.settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("ci")
 
 
 @pytest.fixture(scope="session")

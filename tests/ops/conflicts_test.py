@@ -283,7 +283,7 @@ def test_a_whole_file_that_another_writer_filled_up_is_dropped_or_refused_but_ne
         table.delete("part = 0").execute()
     assert ids(table) == list(range(10, 20))
     both = f"INSERT INTO {table.name} VALUES (12, 1, 'late'), (50, 1, 'late')"
-    # Iceberg itself leaves a manifest behind here: it filters manifests before it finds the file that matches in part.
+    # One manifest of the refused attempt stays in the metadata folder: only data and delete files are compared.
     message = refused(monkeypatch, table.delete("id BETWEEN 10 AND 19"), table, both, manifests=False)
     assert "some, but not all" in message
     assert ids(table) == sorted([*range(10, 20), 12, 50])

@@ -429,3 +429,15 @@ def test_scratch_files_are_never_left_in_the_table(spark: SparkSession, table_na
         assert [name for name in left or [] if not name.startswith(".")] == []
     finally:
         spark.conf.unset("spark.rowdelta.scratch.path")
+
+
+def test_one_integer_key_may_be_deleted_in_every_encoding_at_once(spark: SparkSession, table_name: str) -> None:
+    spark.sql(
+        f"CREATE TABLE {table_name} (k bigint) USING iceberg TBLPROPERTIES ('format-version'='3', "
+        "'write.delete.equality-vector.enabled'='true', 'write.delete.hash-map.enabled'='true')"
+    )
+    spark.range(0, 10, 1, 1).toDF("k").writeTo(table_name).append()
+    table = rd.table(spark, table_name)
+    for key, encoding in enumerate(("full-row", "hash-map", "deletion-vector")):
+        table.delete_keys(spark.range(key, key + 1).toDF("k"), "k", encoding=encoding).execute()
+    assert sorted(row.k for row in table.read().collect()) == list(range(3, 10))

@@ -95,6 +95,13 @@ class TableHandle:
             )
         return self.metadata.snapshots[snapshot_id]
 
+    def refresh_spark(self) -> None:
+        """Lets Spark see what this handle sees: the table in its catalog's cache may be another, older object."""
+        cached = self.gateway.iceberg.spark.Spark3Util.loadIcebergTable(self.gateway.session, self.full_name)
+        current = cached.currentSnapshot()
+        if (None if current is None else int(current.snapshotId())) != self.metadata.current_snapshot_id:
+            cached.refresh()
+
     def metadata_table(self, kind: str, snapshot_id: int) -> DataFrame:
         """Iceberg's own metadata table (`entries`, `files`, ...) as of a snapshot."""
         return self.gateway.metadata_table(self.full_name, kind, snapshot_id)

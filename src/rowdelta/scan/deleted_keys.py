@@ -72,10 +72,11 @@ class DeletedKeysBuilder:
         found = []
         for (ids, scoped), entries in groups.items():
             columns = [self._columns[field_id] for field_id in ids]
-            if len(columns) == 1 and is_integer(columns[0]) and not any(self._is_hashed(entry) for entry in entries):
-                found += self._integers(columns[0], entries, scoped=scoped)
-            else:
-                found.append(self._exact(columns, entries, scoped=scoped))
+            integers = entries if len(columns) == 1 and is_integer(columns[0]) else []
+            integers = [entry for entry in integers if not self._is_hashed(entry)]
+            exact = [entry for entry in entries if entry not in integers]
+            found += self._integers(columns[0], integers, scoped=scoped) if integers else []
+            found += [self._exact(columns, exact, scoped=scoped)] if exact else []
         return found
 
     def _is_hashed(self, entry: DeleteEntry) -> bool:

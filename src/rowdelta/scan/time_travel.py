@@ -33,7 +33,7 @@ def live_frame(
     if not given:
         head = handle.snapshot()
         if head is None:
-            return handle.spark.table(handle.full_name)
+            return _stock(handle, None)
         live = read(handle, head, handle.metadata.current_schema_id, max_broadcast_bytes)
         return _stock(handle, None if handle.branch == "main" else handle.branch) if live is None else live
     snapshot = _find(handle, snapshot_id, timestamp, tag)
@@ -44,6 +44,7 @@ def live_frame(
 
 def _stock(handle: TableHandle, version: int | str | None) -> DataFrame:
     """Iceberg's own reader."""
+    handle.refresh_spark()
     if version is None:
         return handle.spark.table(handle.full_name)
     quoted = str(version) if isinstance(version, int) else "'" + version.replace("'", "\\'") + "'"
