@@ -19,8 +19,11 @@ setup: $(STAMP) ## Make the environment: Python packages from the lock file, and
 demo: jdk $(STAMP) ## Run the demo pipeline on an embedded warehouse
 	@$(WITH_JDK) && $(BIN)/rowdelta demo
 
-test: jdk check ## Check the code, then run every test
+test: jdk check ## Check the code, then run the tests
 	@$(WITH_JDK) && $(BIN)/pytest
+
+test-all: jdk check ## Run every test, the slow matrices too
+	@$(WITH_JDK) && $(BIN)/pytest -m ""
 
 check: $(STAMP) ## Lint, types, and the direction of imports
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache
@@ -50,4 +53,4 @@ $(STAMP): requirements.lock pyproject.toml | $(UV)
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.PHONY: help setup demo test check bench docs lock clean jdk
+.PHONY: help setup demo test test-all check bench docs lock clean jdk

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import RowChange, Snapshot, TableHandle
     from rowdelta.ops import Operation, Result
 
+pytestmark = pytest.mark.slow
+
 MODES = ["merge-on-read", "copy-on-write"]
 VERSIONS = [2, 3]
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from rowdelta.ops import Result
 
 
+pytestmark = pytest.mark.slow
+
+
 def delete(pair: Copies, where: str | None = None, **numbers: int | None) -> Result:
     """The same delete of both tables."""
     result = pair.table.delete(where).execute()

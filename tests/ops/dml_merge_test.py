@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from rowdelta.ops import Merge, Result
 
+pytestmark = pytest.mark.slow
+
 PARTITIONS = ["region", "bucket(2, id)", "region", "", ""]
 ALL = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 PARTITIONS = ["region", "bucket(2, id), truncate(1, region)", "years(ts)", "region", "", "years(ts)"]
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     import rowdelta as rd
 
+pytestmark = pytest.mark.slow
+
 REFUSAL = "Format model is not registered for format PUFFIN"
 COW = {"write.delete.mode": "copy-on-write", "write.update.mode": "copy-on-write", "write.merge.mode": "copy-on-write"}
 MOR = {"write.delete.mode": "merge-on-read", "write.update.mode": "merge-on-read", "write.merge.mode": "merge-on-read"}

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture
 def pair(spark: SparkSession) -> Iterator[Pair]:
     pair = make_pair(spark)
