@@ -1,0 +1,3 @@
+"""Numbers as pictures and pages."""
+
+from __future__ import annotations
