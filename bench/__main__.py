@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rowdelta as rd
-from bench import changes, codec, equality, report
+from bench import changes, codec, delta, equality, maintenance, report
 from bench.data import SCALES
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ RESULTS = Path(__file__).with_name("results.json")
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--scale", choices=SCALES, default="small")
-    parser.add_argument("--only", choices=("codec", "equality", "changes"), help="one benchmark instead of all")
+    sections_known = ("codec", "equality", "changes", "maintenance", "delta")
+    parser.add_argument("--only", choices=sections_known, help="one benchmark instead of all")
     arguments = parser.parse_args()
     scale, only = arguments.scale, arguments.only
     logging.getLogger("rowdelta").setLevel(logging.ERROR)
@@ -34,6 +35,10 @@ def main() -> None:
             sections["equality deletes"] = equality.run(spark, scale)
         if only in {None, "changes"}:
             sections["changes"] = changes.run(spark, scale, Path(folder))
+        if only in {None, "maintenance"}:
+            sections["maintenance"] = maintenance.run(spark, scale)
+        if only in {None, "delta"}:
+            sections["Delta to Iceberg"] = delta.run(spark, scale, Path(folder))
         spark.stop()
     for name, measures in sections.items():
         print(f"\n{name}, {SCALES[scale]:,} rows x 8 columns\n{report.markdown(measures)}")

@@ -83,23 +83,14 @@ def live_heap_mb(spark: SparkSession, action: Callable[[], Any]) -> float:
     pools = [
         p for p in jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans() if p.getType().name() == "HEAP"
     ]
+
+    def left() -> int:
+        jvm.System.gc()
+        return sum(int(p.getCollectionUsage().getUsed()) for p in pools if p.getCollectionUsage() is not None)
+
     jvm.System.gc()
     start = sum(pool.getUsage().getUsed() for pool in pools)
-    most, done = [start], threading.Event()
-
-    def watch() -> None:
-        while not done.wait(0.15):
-            jvm.System.gc()
-            most.append(sum(p.getCollectionUsage().getUsed() for p in pools if p.getCollectionUsage() is not None))
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        action()
-    finally:
-        done.set()
-        watcher.join()
-    return float(round((max(most) - start) / 2**20, 1))
+    return float(round((max(start, _most(left, action, 0.15)) - start) / 2**20, 1))
 
 
 def driver_peak_mb(action: Callable[[], Any]) -> float:
@@ -111,11 +102,16 @@ def driver_peak_mb(action: Callable[[], Any]) -> float:
         return int(statm.read_text().split()[1]) * page
 
     start = resident()
-    most, done = [start], threading.Event()
+    return round((max(start, _most(resident, action, 0.02)) - start) / 2**20, 1)
+
+
+def _most(measure: Callable[[], int], action: Callable[[], Any], seconds: float) -> int:
+    """The largest of the values that are measured every so many seconds while an action runs."""
+    most, done = [0], threading.Event()
 
     def watch() -> None:
-        while not done.wait(0.02):
-            most.append(resident())
+        while not done.wait(seconds):
+            most.append(measure())
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -124,4 +120,4 @@ def driver_peak_mb(action: Callable[[], Any]) -> float:
     finally:
         done.set()
         watcher.join()
-    return round((max(most) - start) / 2**20, 1)
+    return max(most)

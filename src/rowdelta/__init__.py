@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from rowdelta import cdc
 from rowdelta._version import __version__
+from rowdelta.delta import from_delta
 from rowdelta.errors import (
     CommitConflictError,
     CommitStateUnknownError,
@@ -12,6 +14,7 @@ from rowdelta.errors import (
     RowDeltaError,
     SessionError,
     TableError,
+    VerificationError,
 )
 from rowdelta.session import session
 from rowdelta.sql import sql
@@ -27,7 +30,10 @@ __all__ = [
     "SessionError",
     "Table",
     "TableError",
+    "VerificationError",
     "__version__",
+    "cdc",
+    "from_delta",
     "session",
     "sql",
     "table",

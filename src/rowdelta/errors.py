@@ -44,3 +44,7 @@ class CommitConflictError(RowDeltaError):
 
 class CommitStateUnknownError(RowDeltaError):
     """The catalog did not say whether a commit took place; no file was removed."""
+
+
+class VerificationError(RowDeltaError):
+    """Maintenance would have changed the visible rows, so nothing was committed."""

@@ -5,16 +5,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowdelta.iceberg import TableHandle, list_delete_files
-from rowdelta.ops import Delete, DeleteKeys, Merge, Update
+from rowdelta.maintain import (
+    DEFAULT_MEMORY,
+    DEFAULT_MIN_INPUT_FILES,
+    Compact,
+    CompactOptions,
+    Debt,
+    Expire,
+    RemoveDangling,
+    RemoveOrphans,
+    Resolve,
+    RewriteDeletes,
+    advise,
+    measure_debt,
+)
+from rowdelta.ops import ChangeRules, Delete, DeleteKeys, Merge, Update, Upsert
+from rowdelta.report import DeleteDebt
 from rowdelta.scan import MAX_BROADCAST_BYTES, create_view, live_frame
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from rowdelta.iceberg import TableMetadata
+    from rowdelta.maintain import OlderThan, OnProgress, TableAdvice
 
 
 class Table:
@@ -90,7 +106,12 @@ class Table:
         return create_view(self._handle, name)
 
     def delete(
-        self, where: str | Column | None = None, *, mode: str | None = None, isolation: str | None = None
+        self,
+        where: str | Column | None = None,
+        *,
+        alias: str | None = None,
+        mode: str | None = None,
+        isolation: str | None = None,
     ) -> Delete:
         """Deletes the rows that match a predicate.
 
@@ -99,25 +120,27 @@ class Table:
 
         Args:
             where: SQL text or a Column; all rows when it is left out.
+            alias: What the predicate calls the table, for subqueries that look at the row from inside.
             mode: `merge-on-read` or `copy-on-write`; left out, the property `write.delete.mode` decides.
             isolation: `serializable` or `snapshot`; left out, `write.delete.isolation-level` decides.
 
         Examples:
             >>> t.delete("status = 'void'").execute()  # doctest: +SKIP
         """
-        return Delete(self._handle, where, mode, isolation)
+        return Delete(self._handle, where, alias=alias, mode=mode, isolation=isolation)
 
-    def update(self, *, mode: str | None = None, isolation: str | None = None) -> Update:
+    def update(self, *, alias: str | None = None, mode: str | None = None, isolation: str | None = None) -> Update:
         """Sets columns of the rows that match a predicate.
 
         Args:
+            alias: What values and the predicate call the table, for subqueries that look at the row from inside.
             mode: `merge-on-read` or `copy-on-write`; left out, the property `write.update.mode` decides.
             isolation: `serializable` or `snapshot`; left out, `write.update.isolation-level` decides.
 
         Examples:
             >>> t.update().set("amount", "amount * 1.1").where("region = 'EU'").execute()  # doctest: +SKIP
         """
-        return Update(self._handle, mode, isolation)
+        return Update(self._handle, alias=alias, mode=mode, isolation=isolation)
 
     def merge(
         self,
@@ -164,6 +187,141 @@ class Table:
         """
         return DeleteKeys(self._handle, keys, key, encoding, scope)
 
+    def upsert(
+        self,
+        changes: DataFrame,
+        key: str | Sequence[str],
+        order_by: str | Column | Sequence[str | Column] | None = None,
+        delete_when: str | Column | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        tie: str = "error",
+        scope: str = "auto",
+        encoding: str | None = None,
+        merge_schema: bool = False,
+    ) -> Upsert:
+        """Replaces, inserts and deletes rows by key, without looking for them.
+
+        Of several changes of a key the last one wins. Its row is written, and its key is noted down as deleted for all
+        older rows, in one snapshot. Nothing of the table is read.
+
+        Args:
+            changes: Whole rows, by the names of the table's columns; a column that is missing gets its default, or
+                null. Other columns may serve `order_by` and `delete_when`.
+            key: The column or columns that identify a row.
+            order_by: What grows from an older change of a key to a newer one; several are compared one by one, and a
+                null is oldest.
+            delete_when: Which changes delete their key, as a SQL predicate or a Column.
+            columns: Set these alone and keep the rest of an existing row; this reads the table, as a merge does.
+            tie: `error` when two different changes of a key are equally new, or `any` to take one of them.
+            scope: `partition` (the old row is in the partition of the new one), `global`, or `auto`: by partition where
+                the key holds the partition columns.
+            encoding: `deletion-vector`, `hash-map` or `full-row`: use this one or fail.
+            merge_schema: Add columns to the table that only the changes have.
+
+        Examples:
+            >>> t.upsert(changes, key="id", order_by="ts", delete_when="op = 'D'").execute()  # doctest: +SKIP
+        """
+        rules = ChangeRules.of(key, order_by, delete_when, tie)
+        return Upsert(
+            self._handle, changes, rules, columns=columns, scope=scope, encoding=encoding, merge_schema=merge_schema
+        )
+
+    def resolve(
+        self,
+        where: str | Column | None = None,
+        publish: str | None = None,
+        *,
+        verify: bool | None = None,
+        memory: str | int = DEFAULT_MEMORY,
+        partial_progress: bool = False,
+        progress: OnProgress | None = None,
+    ) -> Resolve:
+        """Turns equality deletes of every encoding into deletion vectors (version 3) or position deletes (version 2).
+
+        Only the key columns are read, and only of files that a key can be in. The new deletes come and the old ones go
+        in one snapshot; what other writers do meanwhile is kept.
+
+        Args:
+            where: Only the deletes of these partitions; a delete of the whole table then stays.
+            publish: A branch to move forward to the resolved state: `main`, for a table opened with another branch.
+            verify: Compare all visible rows before and after; left out, tables below 1 GB are compared.
+            memory: How much memory the positions of one group of files may take.
+            partial_progress: Commit group by group, so that an interrupted run has not been for nothing.
+            progress: Called after each group of files; left out, a bar is shown when stderr is a terminal.
+
+        Examples:
+            >>> t.resolve().execute()  # doctest: +SKIP
+        """
+        return Resolve(self._handle, where, publish, memory, progress, verify=verify, partial_progress=partial_progress)
+
+    def rewrite_deletes(
+        self,
+        target_encoding: str | None = None,
+        where: str | Column | None = None,
+        *,
+        min_input_files: int = DEFAULT_MIN_INPUT_FILES,
+        target_size: str | int | None = None,
+        verify: bool | None = None,
+        progress: OnProgress | None = None,
+    ) -> RewriteDeletes:
+        """Writes delete files anew: in another encoding, or many small ones as few. What they delete stays the same.
+
+        Equality deletes keep their age; those of one key, partition and age become one. Position deletes become one
+        for each data file, and deletion vectors on version 3.
+
+        Args:
+            target_encoding: `deletion-vector`, `full-row` or `hash-map` for equality deletes; left out, they keep
+                theirs.
+            where: Which delete files, by the columns of `delete_files()`: `encoding = 'full-row' AND bytes < 1000`.
+            min_input_files: Merge where there are at least so many and the encoding stays.
+            target_size: About how large a file with the position deletes of several data files may become; left out,
+                `write.delete.target-file-size-bytes` decides.
+            verify: Compare all visible rows before each commit; left out, tables below 1 GB are compared.
+            progress: As for `resolve`.
+
+        Examples:
+            >>> t.rewrite_deletes("deletion-vector", where="encoding = 'full-row'").execute()  # doctest: +SKIP
+        """
+        return RewriteDeletes(
+            self._handle,
+            target_encoding,
+            where,
+            min_input_files=min_input_files,
+            target_size=target_size,
+            verify=verify,
+            progress=progress,
+        )
+
+    def compact(
+        self,
+        strategy: str = "binpack",
+        *,
+        sort_order: str | None = None,
+        where: str | None = None,
+        options: Mapping[str, str] | None = None,
+        verify: bool | None = None,
+        memory: str | int = DEFAULT_MEMORY,
+        progress: OnProgress | None = None,
+    ) -> Compact:
+        """Rewrites data files with Iceberg's own action, after resolving the equality deletes.
+
+        Args:
+            strategy: `binpack`, `sort` or `zorder`.
+            sort_order: The columns to sort by, `region, ts DESC`; for zorder the columns to interleave.
+            where: Only files that may hold matching rows, as a SQL predicate.
+            options: Options of Iceberg's `rewrite_data_files`, such as `delete-file-threshold` or `rewrite-all`.
+            verify: Compare all visible rows before the branch moves; left out, tables below 1 GB are compared.
+            memory: As for `resolve`.
+            progress: As for `resolve`.
+
+        Examples:
+            >>> t.compact("sort", sort_order="region, ts").execute().data_files_rewritten  # doctest: +SKIP
+            12
+        """
+        asked = CompactOptions(strategy, sort_order, where, dict(options or {}))
+        return Compact(self._handle, asked, memory, progress, verify=verify)
+
     def delete_files(self, snapshot_id: int | None = None) -> DataFrame:
         """Every live delete file: its kind, its size, and the data files that it can still apply to.
 
@@ -177,6 +335,63 @@ class Table:
         """
         self._handle.refresh()
         return list_delete_files(self._handle, snapshot_id)
+
+    def debt(self, snapshot_id: int | None = None) -> DeleteDebt:
+        """What the deletes cost readers, by partition and data file, who can read the table, and what to do about it.
+
+        All of it comes from metadata; no data is read.
+
+        Args:
+            snapshot_id: A snapshot; the head of the branch when it is left out.
+
+        Examples:
+            >>> t.debt().show()  # doctest: +SKIP
+            >>> t.debt().to_html("debt.html")  # doctest: +SKIP
+        """
+        return measure_debt(self._handle, snapshot_id, DeleteDebt)
+
+    def advise(self) -> TableAdvice:
+        """Which encoding, mode and maintenance fit the way in which the table is changed, by its recent commits."""
+        return advise(measure_debt(self._handle, None, Debt), self._handle.metadata)
+
+    def remove_dangling(self) -> RemoveDangling:
+        """Removes delete files that apply to no data file any more.
+
+        Examples:
+            >>> t.remove_dangling().execute().delete_files_removed  # doctest: +SKIP
+            12
+        """
+        return RemoveDangling(self._handle)
+
+    def expire(self, older_than: OlderThan | None = None, retain_last: int | None = None) -> Expire:
+        """Removes old snapshots of every branch, and the files that no other snapshot needs.
+
+        Branches and tags are kept, with what they point at, unless they are older than their own age limit. Nothing
+        is removed where `gc.enabled` is false; on a table converted from Delta, Delta's data files always stay.
+
+        Args:
+            older_than: A datetime, ISO text (both UTC without a zone), or a timedelta before now; left out, the
+                property `history.expire.max-snapshot-age-ms` decides (5 days).
+            retain_last: Snapshots of each branch to keep in any case.
+
+        Examples:
+            >>> t.expire(older_than="2024-01-31", retain_last=10).execute()  # doctest: +SKIP
+        """
+        return Expire(self._handle, older_than, retain_last)
+
+    def remove_orphans(self, older_than: OlderThan | None = None, *, dry_run: bool = True) -> RemoveOrphans:
+        """Finds files in the table's folder that no snapshot knows, and removes them with `dry_run=False`.
+
+        Args:
+            older_than: Only files that are older: a datetime, ISO text or a timedelta; 3 days when left out, and
+                never less than 24 hours, since a commit may be under way.
+            dry_run: Only list them.
+
+        Examples:
+            >>> t.remove_orphans().execute().orphan_files  # doctest: +SKIP
+            >>> t.remove_orphans(dry_run=False).execute().files_removed  # doctest: +SKIP
+        """
+        return RemoveOrphans(self._handle, older_than, dry_run=dry_run)
 
 
 def table(spark: SparkSession, name: str, branch: str = "main") -> Table:

@@ -314,9 +314,24 @@ def test_partition_columns_must_come_with_the_keys(spark: SparkSession, table_na
     table = create(spark, table_name, "id bigint, v string, d date", "v, days(d)", properties=EDV)
     with pytest.raises(rd.InputError, match="is partitioned by v, d, but the keys have no column v, d") as error:
         table.delete_keys(keys(spark, 1), "id")
-    assert "scope='global' works if the table once had none" in str(error.value.hint)
-    with pytest.raises(rd.InputError, match="never had a spec without partitions"):
-        table.delete_keys(keys(spark, 1), "id", scope="global")
+    assert "scope='global' deletes in all of them" in str(error.value.hint)
+
+
+def test_a_key_is_deleted_in_all_partitions_when_asked(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, "id bigint, v string", "v", properties=EDV)
+    one_file(spark, [(i, part) for i in range(3) for part in "ab"], "id bigint, v string").writeTo(table_name).append()
+    operation = table.delete_keys(keys(spark, 1), "id", scope="global")
+    operation.plan()
+    assert len(table.refresh().metadata.specs) == 1
+    assert operation.execute().vectors == 1
+    assert_same_rows(table.read(), [(0, "a"), (0, "b"), (2, "a"), (2, "b")])
+    assert not table.refresh().metadata.spec.is_unpartitioned
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 'a')")
+    table.delete_keys(keys(spark, 0, 1), "id", scope="global", encoding="full-row").execute()
+    assert [spec.is_unpartitioned for spec in table.refresh().metadata.specs.values()] == [False, True]
+    remove = table.delete_keys(keys(spark, 0, 1), "id", scope="global")
+    assert_same_rows(table.read(), [(2, "a"), (2, "b")])
+    assert remove.plan().to_dict()["scope"] == "whole table"
 
 
 def test_each_partition_gets_its_own_vector(spark: SparkSession, table_name: str) -> None:

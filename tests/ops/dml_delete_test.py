@@ -132,6 +132,34 @@ def test_a_null_is_never_unequal(spark: SparkSession, table_name: str, partition
             spark.sql(f"CALL lake.system.set_current_snapshot('{table_name}', {start})")
 
 
+SUBQUERIES = [
+    "id NOT IN (SELECT id FROM {t} WHERE id >= 10)",
+    "id IN (SELECT id + 1 FROM {t} WHERE id >= 15) AND id < 18",
+    "NOT EXISTS (SELECT 1 FROM {t} i WHERE i.id = o.id + 1)",
+    "o.id < 14 AND EXISTS (SELECT 1 FROM {t} i WHERE i.region = o.region AND i.id > o.id)",
+    "o.id >= (SELECT max(i.id) FROM {t} i WHERE i.region = o.region)",
+]
+
+
+def test_a_subquery_decides_row_by_row(spark: SparkSession) -> None:
+    """A delete by metadata alone would take what is left of the condition without the subquery."""
+    with numbered_copies(spark) as pair:
+        for text in SUBQUERIES:
+            result = pair.table.delete(text.replace("{t}", pair.ours), alias="o").execute()
+            pair.stock(f"DELETE FROM {{t}} o WHERE {text}")
+            assert result.rows_deleted
+            assert_same_rows(spark.table(pair.ours), spark.table(pair.theirs))
+
+
+def test_a_condition_with_a_subquery_is_still_used_to_skip_files(spark: SparkSession) -> None:
+    with numbered_copies(spark) as pair:
+        where = f"o.id < 5 AND o.id IN (SELECT id FROM {pair.ours})"
+        steps = pair.table.delete(where, alias="o").plan().to_dict()
+        assert steps["files"] == "1 to scan, 1 pruned"
+        assert steps["filter"].endswith(", in part")
+        assert pair.table.delete("_pos = 3 AND id > 12").plan().to_dict()["files"] == "1 to scan, 1 pruned"
+
+
 def test_what_was_deleted_before_is_not_counted_again(spark: SparkSession) -> None:
     with numbered_copies(spark) as pair:
         delete(pair, "id IN (1, 2, 11)", rows_deleted=3)

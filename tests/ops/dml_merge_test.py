@@ -136,6 +136,28 @@ def test_a_match_is_by_names_by_sql_or_by_a_column(pair: Copies) -> None:
     pair.assert_same()
 
 
+@pytest.mark.parametrize("names", [("the table", "a.source"), ("t`t", "s.s s"), ("select", "from")])
+def test_aliases_may_have_any_name(pair: Copies, names: tuple[str, str]) -> None:
+    source = changes(pair.spark, 18, 23)
+    source.createOrReplaceTempView("dml_changes")
+    target, origin = (f"`{name.replace('`', '``')}`" for name in names)
+    merge = pair.table.merge(source, f"{target}.id = {origin}.id", target_alias=names[0], source_alias=names[1])
+    merge.when_matched_update({"a": f"{target}.a + {origin}.b", "p": f"{origin}.p"}, f"{origin}.op = 'U'")
+    assert not merge.plan().to_dict()["files"].endswith(" 0 pruned")
+    merge.when_matched_update_all().when_not_matched_insert_all(f"{origin}.id = 22").execute()
+    pair.stock(
+        f"MERGE INTO {{t}} {target} USING dml_changes {origin} ON {target}.id = {origin}.id "
+        f"WHEN MATCHED AND {origin}.op = 'U' THEN UPDATE SET a = {target}.a + {origin}.b, p = {origin}.p "
+        f"WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED AND {origin}.id = 22 THEN INSERT *"
+    )
+    by_name = pair.table.merge(source, "id", target_alias=names[0], source_alias=names[1]).when_matched_update(
+        {"b": f"{target}.b + 1"}
+    )
+    by_name.execute()
+    pair.stock("MERGE INTO {t} t USING dml_changes s ON t.id = s.id WHEN MATCHED THEN UPDATE SET b = t.b + 1")
+    pair.assert_same()
+
+
 @pytest.mark.parametrize(
     "on",
     [

@@ -27,7 +27,7 @@ def update(pair: Copies, values: Mapping[str, str], where: str | None = None, *,
     """The same update of both tables; `rows` is how many it must change."""
     operation = pair.table.update()
     for column, value in values.items():
-        operation.set(column.replace("``", "\0").replace("`", "").replace("\0", "`"), value)
+        operation.set(column, value)
     if where is not None:
         operation.where(where)
     result = operation.execute()
@@ -37,18 +37,39 @@ def update(pair: Copies, values: Mapping[str, str], where: str | None = None, *,
     assert (result.snapshot_id is None) == (rows == 0)
 
 
-# --- seed 001's list, in every kind of table
+# --- seed 001's list, in every kind of table, before and after its partitions and columns change
+
+
+def everything(pair: Copies) -> None:
+    """The updates of the list; 20 rows, whose columns may have been renamed since."""
+    update(pair, {"a": "b", "b": "a", "p.y": "concat(p.y, '!')"}, "id % 4 = 0", rows=5)  # swap, nested, many files
+    update(pair, {"region": "'zz'", "ts": "ts + INTERVAL 3 YEARS"}, "id < 3 OR id = 15", rows=4)  # moves
+    update(
+        pair, {"a": "a * 2 + length(region)"}, "region IN ('zz', 'r1') AND id % 2 = 1", rows=4
+    )  # computed from itself
+    update(pair, {"b": "0"}, "id = 12345", rows=0)
+    update(pair, {"b": "coalesce(b, -1) + 1", "p": "named_struct('x', id, 'y', region)"}, rows=20)  # full table
+    assert pair.table.read("b > 0").count() == pair.spark.table(pair.theirs).where("b > 0").count()
 
 
 @pytest.mark.parametrize(("kind", "partitioned_by"), list(zip([*KINDS, *KINDS[:2]], PARTITIONS, strict=True)), ids=str)
 def test_update_gives_what_iceberg_sql_gives(spark: SparkSession, kind: Kind, partitioned_by: str) -> None:
     with numbered_copies(spark, partitioned_by, kind) as pair:
-        update(pair, {"a": "b", "b": "a", "p.y": "concat(p.y, '!')"}, "id % 4 = 0", rows=5)  # swap, nested, many files
-        update(pair, {"region": "'zz'", "ts": "ts + INTERVAL 3 YEARS"}, "id < 3 OR id = 15", rows=4)  # moves
-        update(pair, {"a": "a * 2 + length(region)"}, "region = 'r1'", rows=5)  # self reference, computed
-        update(pair, {"b": "0"}, "id = 12345", rows=0)
-        update(pair, {"b": "coalesce(b, -1) + 1", "p": "named_struct('x', a, 'y', region)"}, rows=20)  # full table
-        assert pair.table.read("b > 0").count() == pair.spark.table(pair.theirs).where("b > 0").count()
+        everything(pair)
+        if partitioned_by in {"", "years(ts)"} and kind.version == 3:
+            return
+        for change in (
+            f"DROP PARTITION FIELD {partitioned_by.split(', truncate', maxsplit=1)[0]}",
+            "ADD PARTITION FIELD bucket(3, id)",
+            "RENAME COLUMN b TO old_b",
+            "RENAME COLUMN a TO b",
+            "RENAME COLUMN old_b TO a",
+            "ADD COLUMN c string FIRST",
+            "ALTER COLUMN a TYPE bigint",
+            "ALTER COLUMN b TYPE bigint",
+        ):
+            pair.both(f"ALTER TABLE {{t}} {change}")
+        everything(pair)
 
 
 @pytest.mark.parametrize("kind", KINDS[1:3], ids=str)
@@ -96,12 +117,14 @@ def test_values_and_conditions_may_be_columns(pair: Copies) -> None:
         "id NOT IN (SELECT k FROM picked)",
         "EXISTS (SELECT 1 FROM picked WHERE k = id + 1)",
         "id > (SELECT avg(k) FROM picked)",
+        "o.id < 12 AND NOT EXISTS (SELECT 1 FROM picked o2 WHERE o2.k = o.id)",
+        "o.p.x = (SELECT max(k) FROM picked WHERE k <= o.id)",
     ],
 )
 def test_a_condition_may_have_a_subquery(pair: Copies, condition: str) -> None:
     pair.spark.sql("SELECT * FROM VALUES (3L), (8L), (15L)").toDF("k").createOrReplaceTempView("picked")
-    result = pair.table.update().set("a", "a + 1").where(condition).execute()
-    pair.stock(f"UPDATE {{t}} SET a = a + 1 WHERE {condition}")
+    result = pair.table.update(alias="o").set("a", "o.a + 1").where(condition).execute()
+    pair.stock(f"UPDATE {{t}} AS o SET a = o.a + 1 WHERE {condition}")
     pair.assert_same()
     assert result.rows_updated > 0
 
@@ -110,6 +133,13 @@ def test_a_value_may_be_a_scalar_subquery(pair: Copies) -> None:
     pair.spark.sql("SELECT 41 v").createOrReplaceTempView("answer")
     pair.table.update().set("a", "(SELECT max(v) + 1 FROM answer)").where("id < 2").execute()
     pair.stock("UPDATE {t} SET a = (SELECT max(v) + 1 FROM answer) WHERE id < 2")
+    pair.assert_same()
+    correlated = "(SELECT max(v) FROM answer WHERE v > `a row`.id) + `a row`.a"
+    pair.table.update(alias="a row").set("a", correlated).set("p.x", "`a row`.p.x + 1").where(
+        "`a row`.id < 4"
+    ).execute()
+    # Merge-on-read of Iceberg SQL cannot have such a subquery (Spark 4.1), so the copy gets its value.
+    pair.stock("UPDATE {t} SET a = 41 + a, p.x = p.x + 1 WHERE id < 4")
     pair.assert_same()
 
 
@@ -206,9 +236,28 @@ def test_names_need_no_luck(spark: SparkSession) -> None:
         pair.both("INSERT INTO {t} SELECT id, 1, 'x', 2, named_struct('x.y', 3, 'y', 4), 5 FROM range(3)")
         update(pair, {"`a.b`": "`a.b` + 1", "`sel``ect`": "upper(`sel``ect`)"}, "`i d` = 1", rows=1)
         update(pair, {"T.`x.y`": "`1` + T.y", "`1`": "`ü`", "T.y": "`a.b`"}, "`a.b` = 2", rows=1)
-        pair.table.update().set("a.b", "7").set("sel`ect", "'y'").set("I D", F.col("`i d`") + 1).execute()
-        pair.stock("UPDATE {t} SET `a.b` = 7, `sel``ect` = 'y', `i d` = `i d` + 1")
+        bare = pair.table.update().set("a.b", "7").set("sel`ect", "'y'").set("I D", F.col("`i d`") + 1)
+        bare.set("T.x.y", "8").execute()  # where nothing else can be meant, a name may stand as it is
+        pair.stock("UPDATE {t} SET `a.b` = 7, `sel``ect` = 'y', `i d` = `i d` + 1, T.`x.y` = 8")
         pair.assert_same()
+
+
+def test_backticks_say_which_part_of_a_name_has_the_dot(spark: SparkSession) -> None:
+    columns = "id bigint, `a.c` int, a struct<b: int, `c d`: int, `e.f`: int, e: struct<g: int, `h.i`: int>>"
+    with copies(spark, columns) as pair:
+        struct = "named_struct('b', 2, 'c d', 3, 'e.f', 4, 'e', named_struct('g', 5, 'h.i', 6))"
+        pair.both(f"INSERT INTO {{t}} SELECT id, 1, {struct} FROM range(3)")
+        update(pair, {"`a.c`": "id + `a.c`", "a.b": "a.b * 10"}, "id > 0", rows=2)
+        update(pair, {"`a`.`c d`": "-a.`c d`", "a.`e.f`": "40", "a.e.`h.i`": "50"}, "`a.c` < 3", rows=2)
+        update(pair, {"A.E.G": "a.`e.f`", "`ID`": "id + 10"}, rows=3)
+        pair.table.update().set("a.c d", "7").set("a.e.h.i", "8").execute()
+        pair.stock("UPDATE {t} SET a.`c d` = 7, a.e.`h.i` = 8")
+        pair.assert_same()
+        for name in ("`a.c", "a.`e.g`", "`a.e.f`", "a..b", "`a`.`c`"):
+            with pytest.raises(rd.InputError, match="no column"):
+                pair.table.update().set(name, "1").execute()
+        with pytest.raises(rd.InputError, match="set twice"):
+            pair.table.update().set("a.b", "1").set("`a`.b", "2").execute()
 
 
 # --- refusals
@@ -339,17 +388,6 @@ def test_rows_keep_their_ids_after_an_upgrade_to_version_3(spark: SparkSession, 
         assert {row.id: row._row_id for row in spark.sql(f"SELECT id, _row_id FROM {pair.ours}").collect()} == ids
 
 
-def test_a_branch_is_updated_and_main_stays(spark: SparkSession) -> None:
-    with numbered_copies(spark) as pair:
-        before = head(pair.table)
-        pair.both("ALTER TABLE {t} CREATE BRANCH audit")
-        rd.table(spark, pair.ours, branch="audit").update().set("a", "99").where("id < 5").execute()
-        pair.stock("UPDATE {t}.branch_audit SET a = 99 WHERE id < 5")
-        assert_same_rows(*(spark.table(f"{name}.branch_audit") for name in (pair.ours, pair.theirs)))
-        assert head(pair.table) == before
-        pair.assert_same()
-
-
 def test_new_files_keep_to_the_target_size(spark: SparkSession, table_name: str) -> None:
     small = {"write.target-file-size-bytes": "20000", "write.parquet.row-group-size-bytes": "10000"}
     table = create(spark, table_name, "id bigint, v string", properties=small)
@@ -363,7 +401,7 @@ def test_new_files_keep_to_the_target_size(spark: SparkSession, table_name: str)
 
 @pytest.mark.parametrize(
     ("where", "text", "scanned", "pruned"),
-    [("id < 5", "id", 1, 1), ("length(region) = 2", "cannot be used to skip", 2, 0)],
+    [("id < 5", "id", 1, 1), ("length(region) = 2", "in part", 2, 0), ("rand() < 0.5", "cannot be used to skip", 2, 0)],
 )
 def test_a_plan_names_mode_filter_and_files_and_changes_nothing(
     spark: SparkSession, where: str, text: str, scanned: int, pruned: int

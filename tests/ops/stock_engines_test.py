@@ -248,3 +248,29 @@ def test_many_vectors_can_be_removed_with_icebergs_own_commit(spark: SparkSessio
     assert remove_equality_deletes(table) == 12
     spark.catalog.refreshTable(table_name)
     assert spark.table(table_name).count() == 24
+
+
+def test_a_vector_lives_through_120_spark_appends_and_the_merge_of_their_manifests(
+    spark: SparkSession, table_name: str
+) -> None:
+    """Iceberg merges manifests when there are a hundred of them, and its writer drops where a vector's blob is."""
+    table = make(spark, table_name)
+    known = vectors(table)
+    for number in range(120):
+        spark.range(number, number + 1, 1, 1).selectExpr("id", "'d' v").writeTo(table_name).append()
+    listed = table._handle.manifests.read(table.refresh().metadata.head("main").manifest_list or "")  # type: ignore[union-attr]
+    assert len(listed.records) < 100
+    live = [*LIVE, *((number, "d") for number in range(120))]
+    assert vectors(table) == known
+    assert_same_rows(table.read(), live)
+    for statement in ("SELECT * FROM {t}", "DELETE FROM {t} WHERE id = 1", "UPDATE {t} SET id = 9 WHERE id = 1"):
+        with pytest.raises((PySparkException, Py4JJavaError), match=REFUSAL):
+            spark.sql(statement.replace("{t}", table_name)).collect()
+    assert_same_rows(spark.table(table_name).where("v = 'b'"), [(i, "b") for i in range(4)])
+    spark.sql(f"DELETE FROM {table_name} WHERE v = 'b'")
+    live = [row for row in live if row[1] != "b"]
+    assert vectors(table) == known
+    table.delete_keys(spark.createDataFrame([(7, "d"), (8, "d")], "id bigint, v string"), "id").execute()
+    assert_same_rows(table.read(), [row for row in live if row not in {(7, "d"), (8, "d")}])
+    assert remove_equality_deletes(table) == 2
+    assert_same_rows(table.read(), [*live, (1, "a")])

@@ -7,22 +7,14 @@ from pyspark.errors import ParseException
 
 import rowdelta as rd
 from tests.support.frames import rows
-from tests.support.table_pairs import Pair, make_pair
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import SparkSession
+
+    from tests.support.table_pairs import Pair
 
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def pair(spark: SparkSession) -> Iterator[Pair]:
-    pair = make_pair(spark)
-    yield pair
-    pair.drop()
 
 
 def test_delete_with_conditions_aliases_and_qualified_columns(pair: Pair) -> None:

@@ -5,22 +5,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
-from tests.support.table_pairs import Pair, make_pair
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
+    from tests.support.table_pairs import Pair
 
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def pair(spark: SparkSession) -> Iterator[Pair]:
-    pair = make_pair(spark)
-    yield pair
-    pair.drop()
 
 
 def test_update_with_aliases_nested_fields_and_comments(pair: Pair) -> None:

@@ -1,3 +1,21 @@
 """Change data capture: streams of changes into a table."""
 
 from __future__ import annotations
+
+from rowdelta.cdc.debezium import Debezium
+from rowdelta.cdc.delta_feed import DeltaFeed
+from rowdelta.cdc.op_column import OpColumn
+from rowdelta.cdc.progress import BatchProgress
+from rowdelta.cdc.records import Records
+from rowdelta.cdc.stream import ChangeStream, RunningStream, stream
+
+__all__ = [
+    "BatchProgress",
+    "ChangeStream",
+    "Debezium",
+    "DeltaFeed",
+    "OpColumn",
+    "Records",
+    "RunningStream",
+    "stream",
+]

@@ -7,7 +7,8 @@ import sys
 from rich.console import Console
 from rich.markup import escape
 
-from rowdelta.cli import changing, looking, touring  # noqa: F401 - importing them adds their commands
+# Importing them adds their commands.
+from rowdelta.cli import changing, delta, health, looking, maintenance, touring  # noqa: F401
 from rowdelta.cli.options import app
 from rowdelta.errors import RowDeltaError
 

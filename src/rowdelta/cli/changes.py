@@ -14,12 +14,14 @@ from rowdelta.errors import InputError, TableError
 from rowdelta.session import session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame
 
-    from rowdelta.ops import Operation
+    from rowdelta.ops import Operation, Result
+    from rowdelta.ops.delete_keys import DeleteKeysResult
+    from rowdelta.ops.operation import ResultT
 
 
 @contextmanager
@@ -53,21 +55,53 @@ def show_frame(frame: DataFrame, limit: int, *, as_json: bool) -> None:
         typer.echo("no rows" if frame.columns else "done")
 
 
-def run_operation(operation: Operation[Any], *, dry_run: bool, as_json: bool) -> None:
-    """Prints the plan of an operation, or runs it and prints its numbers."""
+def show_plan(operation: Operation[Any], *, as_json: bool) -> None:
+    """Prints what an operation would do."""
+    plan = operation.plan()
+    print_json(plan.to_dict()) if as_json else typer.echo(str(plan))
+
+
+def run_operation(
+    operation: Operation[ResultT],
+    *,
+    dry_run: bool,
+    as_json: bool,
+    tell: Callable[[ResultT], Iterable[str]] | None = None,
+    nothing: str = "no rows",
+) -> None:
+    """Prints the plan of an operation, or runs it and prints its numbers.
+
+    Args:
+        operation: What to run.
+        dry_run: Only its plan.
+        as_json: One JSON document instead of text.
+        tell: The lines that say what was done; by default the numbers of rows.
+        nothing: What there was none of, when nothing changed.
+    """
     if dry_run:
-        plan = operation.plan()
-        print_json(plan.to_dict()) if as_json else typer.echo(str(plan))
+        show_plan(operation, as_json=as_json)
         return
     result = operation.execute()
     if as_json:
         print_json(result.to_dict())
     elif result.snapshot_id is None:
-        typer.echo("no rows: nothing changed")
+        typer.echo(f"{nothing}: nothing changed")
     else:
-        counts = {"deleted": result.rows_deleted, "updated": result.rows_updated, "inserted": result.rows_inserted}
-        told = [f"{count:,} rows {name}" for name, count in counts.items() if count]
-        typer.echo(f"{', '.join(told) or 'rows deleted with whole files'}, snapshot {result.snapshot_id}")
+        for line in _row_counts(result) if tell is None else tell(result):
+            typer.echo(line)
+
+
+def _row_counts(result: Result) -> list[str]:
+    counts = {"deleted": result.rows_deleted, "updated": result.rows_updated, "inserted": result.rows_inserted}
+    told = [f"{count:,} rows {name}" for name, count in counts.items() if count]
+    return [f"{', '.join(told) or 'rows deleted with whole files'}, snapshot {result.snapshot_id}"]
+
+
+def key_counts(result: DeleteKeysResult) -> list[str]:
+    """What a delete by key wrote down, and why so."""
+    files = ", ".join(f"{count} {name}" for name, count in result.encodings.items())
+    line = f"{result.keys:,} keys in {files} ({result.bytes_added:,} bytes), snapshot {result.snapshot_id}"
+    return [line, *(f"  {reason}" for reason in result.reasons)]
 
 
 def assignments(texts: Sequence[str]) -> dict[str, str]:

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from rowdelta.cli.options import AsJson, Branch, DryRun, TableName, Warehouse, app
-from rowdelta.cli.output import print_json
 
 
 @app.command(
@@ -25,30 +24,18 @@ def delete_keys(
         str | None, typer.Option(help="deletion-vector, hash-map or full-row: this one or fail.")
     ] = None,
     branch: Branch = "main",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")] = False,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Delete the rows that have one of the keys in a file, without scanning the table."""
+    from rowdelta.cli.changes import key_counts, run_operation
     from rowdelta.cli.warehouse import open_table, read_keys
 
     target = open_table(table, warehouse, branch)
     frame = read_keys(keys, target)
     names = frame.columns if key is None else [name.strip() for name in key.split(",")]
     operation = target.delete_keys(frame, names, encoding=encoding)
-    if dry_run:
-        plan = operation.plan()
-        print_json(plan.to_dict()) if as_json else typer.echo(str(plan))
-        return
-    result = operation.execute()
-    if as_json:
-        print_json(result.to_dict())
-    elif result.snapshot_id is None:
-        typer.echo("no keys: nothing changed")
-    else:
-        files = ", ".join(f"{count} {name}" for name, count in result.encodings.items())
-        typer.echo(f"{result.keys:,} keys in {files} ({result.bytes_added:,} bytes), snapshot {result.snapshot_id}")
-        for reason in result.reasons:
-            typer.echo(f"  {reason}")
+    run_operation(operation, dry_run=dry_run, as_json=as_json, tell=key_counts, nothing="no keys")
 
 
 @app.command(

@@ -3,30 +3,55 @@
 from __future__ import annotations
 
 from rowdelta.iceberg.arrow import arrow_frame
-from rowdelta.iceberg.commit import NewDelete, RowChange, Validation, commit
+from rowdelta.iceberg.bounds import comparable
+from rowdelta.iceberg.commit import NewDelete, RowChange, Uncommitted, Validation, commit, marked
 from rowdelta.iceberg.content_files import ContentFile
-from rowdelta.iceberg.delete_files import list_delete_files
+from rowdelta.iceberg.data_footers import footer_files, parquet_footers
+from rowdelta.iceberg.delete_files import encoding_of, list_delete_files, partition_text
 from rowdelta.iceberg.delete_rows import column_path, delete_rows, position_rows
+from rowdelta.iceberg.delta_log import DeltaLog, DeltaSnapshot, LogFile
+from rowdelta.iceberg.expiry import ExpiredFiles, Expiry, delete_files, expire_all, expire_own, own_files, plan_expiry
 from rowdelta.iceberg.expressions import RowFilter, ScanSize, WholeFiles, row_filter, scan_size, whole_files
-from rowdelta.iceberg.handle import TableHandle
-from rowdelta.iceberg.manifests import DataEntry, DeleteEntry
+from rowdelta.iceberg.handle import CommitMark, TableHandle
+from rowdelta.iceberg.inventory import ColumnMetrics, Inventory, LiveData, LiveDelete, scope, take_inventory
+from rowdelta.iceberg.manifests import AvroFile, DataEntry, DeleteEntry
 from rowdelta.iceberg.metadata import Field, PartitionField, PartitionSpec, Reference, Schema, Snapshot, TableMetadata
+from rowdelta.iceberg.names import TemporaryView
+from rowdelta.iceberg.new_tables import NewTable
+from rowdelta.iceberg.orphans import find_orphans
 from rowdelta.iceberg.partitions import partition_names
-from rowdelta.iceberg.plans import size_in_bytes
+from rowdelta.iceberg.plans import columns_used, in_session, size_in_bytes
+from rowdelta.iceberg.procedures import call_procedure
 from rowdelta.iceberg.puffin_footers import footer
-from rowdelta.iceberg.shadow import SnapshotFiles, shadow, snapshot_files
+from rowdelta.iceberg.references import check_fast_forward, create_branch, drop_branch, fast_forward
+from rowdelta.iceberg.residuals import partition_residuals
+from rowdelta.iceberg.shadow import SnapshotFiles, files_of, shadow, snapshot_files
+from rowdelta.iceberg.specs import unpartitioned_spec
 from rowdelta.iceberg.staged import StagedFiles, stage_key_files, stage_rows
-from rowdelta.iceberg.types import ansi_cast, can_store
+from rowdelta.iceberg.table_update import TableUpdate, update_table
+from rowdelta.iceberg.types import ansi_cast, can_store, sql_type
 from rowdelta.iceberg.versions import DELTA_PACKAGE, ICEBERG_PACKAGE
 
 __all__ = [
     "DELTA_PACKAGE",
     "ICEBERG_PACKAGE",
+    "AvroFile",
+    "ColumnMetrics",
+    "CommitMark",
     "ContentFile",
     "DataEntry",
     "DeleteEntry",
+    "DeltaLog",
+    "DeltaSnapshot",
+    "ExpiredFiles",
+    "Expiry",
     "Field",
+    "Inventory",
+    "LiveData",
+    "LiveDelete",
+    "LogFile",
     "NewDelete",
+    "NewTable",
     "PartitionField",
     "PartitionSpec",
     "Reference",
@@ -39,24 +64,53 @@ __all__ = [
     "StagedFiles",
     "TableHandle",
     "TableMetadata",
+    "TableUpdate",
+    "TemporaryView",
+    "Uncommitted",
     "Validation",
     "WholeFiles",
     "ansi_cast",
     "arrow_frame",
+    "call_procedure",
     "can_store",
+    "check_fast_forward",
     "column_path",
+    "columns_used",
     "commit",
+    "comparable",
+    "create_branch",
+    "delete_files",
     "delete_rows",
+    "drop_branch",
+    "encoding_of",
+    "expire_all",
+    "expire_own",
+    "fast_forward",
+    "files_of",
+    "find_orphans",
     "footer",
+    "footer_files",
+    "in_session",
     "list_delete_files",
+    "marked",
+    "own_files",
+    "parquet_footers",
     "partition_names",
+    "partition_residuals",
+    "partition_text",
+    "plan_expiry",
     "position_rows",
     "row_filter",
     "scan_size",
+    "scope",
     "shadow",
     "size_in_bytes",
     "snapshot_files",
+    "sql_type",
     "stage_key_files",
     "stage_rows",
+    "take_inventory",
+    "unpartitioned_spec",
+    "update_table",
     "whole_files",
 ]

@@ -13,25 +13,29 @@ import logging
 import random
 import time
 import uuid
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.encoding import DeleteFileFacts, validate
 from rowdelta.errors import CommitConflictError, CommitStateUnknownError, RowDeltaError, TableError
 from rowdelta.iceberg.content_files import to_java
+from rowdelta.iceberg.expressions import check_whole_files
+from rowdelta.iceberg.file_batches import pass_files
 from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
 from rowdelta.iceberg.manifests import EQUALITY, AvroFile, with_encoding
 from rowdelta.iceberg.puffin_footers import footer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rowdelta.encoding import DeleteEncoding
     from rowdelta.iceberg.content_files import ContentFile
     from rowdelta.iceberg.expressions import RowFilter
-    from rowdelta.iceberg.handle import TableHandle
+    from rowdelta.iceberg.handle import CommitMark, TableHandle
     from rowdelta.iceberg.metadata import Snapshot
     from rowdelta.iceberg.staged import StagedFiles
+    from rowdelta.iceberg.table_update import TableUpdate
 
 log: Final = logging.getLogger("rowdelta")
 _PUFFIN: Final = "PUFFIN"
@@ -40,10 +44,15 @@ _MANIFESTS_AT_MOST: Final = 10
 
 @dataclass(frozen=True)
 class NewDelete:
-    """A delete file to be added, with its encoding."""
+    """A delete file to be added, with its encoding.
+
+    `sequence_number` is given for one that takes the place of an older one and keeps its age; then all new files of
+    the change have one, and nothing but deletes is replaced.
+    """
 
     file: ContentFile
     encoding: DeleteEncoding
+    sequence_number: int | None = None
 
 
 @dataclass(frozen=True)
@@ -55,9 +64,12 @@ class RowChange:
         rows: New data files, already written.
         removed_deletes: Delete files that are replaced.
         removed_rows: Data files that are replaced.
-        whole_files: Drop every data file whose rows all match this filter; nothing else may be in the change.
+        whole_files: Drop every data file whose rows all match this filter; nothing but a validation may be beside it.
         validation: What other writers must not have done meanwhile; None for changes that depend on nothing.
         summary: Further entries of the snapshot's summary.
+        kept_files: New data files that belong to somebody else, and stay where they are whatever becomes of the change.
+        update: Changes of the table's description that take effect in the same step.
+        operation: What the snapshot calls itself, where it is not what Iceberg would.
     """
 
     deletes: Sequence[NewDelete] = ()
@@ -67,12 +79,36 @@ class RowChange:
     whole_files: RowFilter | None = None
     validation: Validation | None = None
     summary: Mapping[str, str] = field(default_factory=dict)
+    kept_files: Sequence[ContentFile] = ()
+    update: TableUpdate | None = None
+    operation: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no file comes or goes: such a commit only mends what other writers left out of manifests."""
+        files = (self.deletes, self.removed_deletes, self.removed_rows, self.kept_files)
+        return self.rows is None and self.whole_files is None and self.update is None and not any(files)
 
     @property
     def size_in_bytes(self) -> int:
         """The size of all new files; vectors that share a file count once."""
         deletes = {new.file.path: new.file.file_size_in_bytes for new in self.deletes}
         return sum(deletes.values()) + (0 if self.rows is None else self.rows.size_in_bytes)
+
+
+@dataclass(frozen=True)
+class Uncommitted:
+    """A snapshot that is about to be committed: its manifests are on storage, and no one sees it yet.
+
+    Attributes:
+        handle: The table.
+        listing: Its manifest list.
+        parent_id: The snapshot that it follows.
+    """
+
+    handle: TableHandle
+    listing: AvroFile
+    parent_id: int | None
 
 
 @dataclass(frozen=True)
@@ -85,6 +121,7 @@ class Validation:
         data_files: Files that must still be there.
         no_new_deletes: Other writers must not have deleted matching rows: an update would bring them back.
         no_new_rows: Other writers must not have added matching rows (serializable isolation).
+        further: Called with what is about to be committed; raises what speaks against it.
     """
 
     snapshot_id: int | None
@@ -92,6 +129,7 @@ class Validation:
     data_files: Sequence[str] = ()
     no_new_deletes: bool = False
     no_new_rows: bool = False
+    further: Callable[[Uncommitted], None] | None = None
 
     def configure(self, delta: Any) -> None:
         """Tells Iceberg's `RowDelta`."""
@@ -105,6 +143,16 @@ class Validation:
             delta.validateNoConflictingDeleteFiles()
         if self.no_new_rows:
             delta.validateNoConflictingDataFiles()
+
+
+@contextmanager
+def marked(handle: TableHandle, mark: CommitMark) -> Iterator[None]:
+    """Every commit inside carries the mark: it is there if and only if the commit is."""
+    before, handle.mark = handle.mark, mark
+    try:
+        yield
+    finally:
+        handle.mark = before
 
 
 def commit(handle: TableHandle, change: RowChange) -> Snapshot:
@@ -223,18 +271,30 @@ class _Attempt:
         operations = table.operations()
         transaction = table.newTransaction()
         base = operations.current()
+        update = self._change.update
+        if update is not None:
+            update.check(handle, base)
+            transaction = update.transaction(handle, base)
         delta = self._row_delta(transaction)
         delta.commit()  # in the transaction only: nothing is visible yet
         made = transaction.table().snapshot(handle.branch)
         snapshot = json.loads(handle.gateway.iceberg.SnapshotParser.toJson(made, False))
+        if self._change.operation is not None:
+            snapshot["summary"]["operation"] = self._change.operation
         listing = handle.manifests.read(snapshot["manifest-list"])
         mine = [record for record in listing.records if record["added_snapshot_id"] == snapshot["snapshot-id"]]
         self._written = [snapshot["manifest-list"], *(record["manifest_path"] for record in mine)]
+        if self._change.validation is not None and self._change.validation.further is not None:
+            self._change.validation.further(Uncommitted(handle, listing, snapshot.get("parent-snapshot-id")))
         # The snapshot must continue the metadata that it is committed to, whoever else uses this table object.
         if snapshot["sequence-number"] != base.lastSequenceNumber() + 1:
             raise _LostRaceError
         stale = self._complete(operations, snapshot, listing)
         builder = handle.gateway.iceberg.TableMetadata.buildFrom(base)
+        if update is not None:
+            update.apply(handle, builder)
+        if handle.mark.properties:
+            builder.setProperties(handle.gateway.string_map(handle.mark.properties))
         parsed = handle.gateway.iceberg.SnapshotParser.fromJson(json.dumps(snapshot))
         metadata = builder.setBranchSnapshot(parsed, handle.branch).build()
         self.in_doubt = True
@@ -258,40 +318,79 @@ class _Attempt:
     def _row_delta(self, transaction: Any) -> Any:
         handle, change = self._handle, self._change
         if change.whole_files is not None:
+            self._check_whole_files(transaction, change.whole_files)
             delta = transaction.newDelete().toBranch(handle.branch).deleteFromRowFilter(change.whole_files.certain)
+        elif change.is_empty:  # an append, because it looks at no delete
+            delta = transaction.newFastAppend().toBranch(handle.branch)
+        elif any(new.sequence_number is not None for new in change.deletes):
+            delta = self._rewrite(transaction)
         else:
             delta = transaction.newRowDelta().toBranch(handle.branch)
-            for new in change.deletes:
-                delta.addDeletes(to_java(handle, new.file))
-            for old in change.removed_deletes:
-                delta.removeDeletes(to_java(handle, old))
-            for old in change.removed_rows:
-                delta.removeRows(to_java(handle, old))
+            gateway, specs = handle.gateway, transaction.table().specs()
+            pass_files(gateway, delta, "addDeletes", [new.file for new in change.deletes], specs)
+            pass_files(gateway, delta, "removeDeletes", change.removed_deletes, specs)
+            pass_files(gateway, delta, "removeRows", change.removed_rows, specs)
+            pass_files(gateway, delta, "addRows", change.kept_files, specs)
             if change.rows is not None:
                 change.rows.add_to(delta)
             if change.validation is not None:
                 change.validation.configure(delta)
-        for key, value in change.summary.items():
+        for key, value in {**change.summary, **handle.mark.summary}.items():
             delta.set(key, value)
         return delta
 
+    def _rewrite(self, transaction: Any) -> Any:
+        """Replaces deletes by others of the same age; Iceberg fails when one of the old ones is gone."""
+        delta = transaction.newRewrite().toBranch(self._handle.branch)
+        for old in self._change.removed_deletes:
+            delta.deleteFile(to_java(self._handle, old))
+        for new in self._change.deletes:
+            assert new.sequence_number is not None
+            delta.addFile(to_java(self._handle, new.file), new.sequence_number)
+        return delta
+
+    def _check_whole_files(self, transaction: Any, condition: RowFilter) -> None:
+        """Looks once more at the files if there is a newer snapshot than the one that was looked at."""
+        assert self._change.validation is not None
+        head = int(transaction.table().snapshot(self._handle.branch).snapshotId())
+        if head != self._change.validation.snapshot_id:
+            check_whole_files(self._handle, head, condition)
+
     def _complete(self, operations: Any, snapshot: dict[str, Any], listing: AvroFile) -> list[str]:
-        """Rewrites the new manifests that hold vectors and points the snapshot at them; returns what is not needed."""
-        stale, records = [], []
+        """Rewrites the new manifests that hold vectors and points the snapshot at them; returns what is not needed.
+
+        An older manifest in which another writer dropped the places of vectors is written whole as well. Earlier
+        snapshots have it, so it stays.
+        """
+        stale, records, mended = [], [], False
         for record in listing.records:
             new = record["content"] and record["added_snapshot_id"] == snapshot["snapshot-id"]
+            if record["content"] and not new and self._has_lost_places(record):
+                records.append(self._write_manifest(operations, record, self._mended(record["manifest_path"])))
+                mended = True
+                continue
             avro = self._handle.manifests.read(record["manifest_path"]) if new else None
             if avro is None or not any(map(_is_vector, avro.records)):
                 records.append(record)
                 continue
             stale.append(record["manifest_path"])
             records += [self._write_manifest(operations, record, part) for part in self._parts(avro)]
-        if not stale:
+        if not stale and not mended:
             return []
         stale.append(snapshot["manifest-list"])
         name = f"snap-{snapshot['snapshot-id']}-1-{uuid.uuid4()}.avro"
         snapshot["manifest-list"] = self._write(operations, name, replace(listing, records=records).to_bytes())
         return stale
+
+    def _has_lost_places(self, record: dict[str, Any]) -> bool:
+        return any(e.is_vector and e.content_offset is None for e in self._handle.manifests.deletes(record))
+
+    def _mended(self, path: str) -> AvroFile:
+        avro = self._handle.manifests.read(path)
+        for record in avro.records:
+            if _is_vector(record):
+                self._fill(record["data_file"])
+        return avro
 
     def _parts(self, avro: AvroFile) -> list[AvroFile]:
         """A few vectors get a manifest each, so that removing one rewrites nothing; many share one.

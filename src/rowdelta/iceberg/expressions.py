@@ -6,7 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from rowdelta.iceberg.java_errors import JavaError
+from pyspark.errors import PySparkException
+
+from rowdelta.errors import CommitConflictError
+from rowdelta.iceberg.java_errors import JavaError, java_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,18 +38,21 @@ class RowFilter:
     certain: Any = field(default=None, repr=False)
 
 
-def row_filter(handle: TableHandle, where: str | Column | None) -> RowFilter:
-    """Converts a predicate; what Iceberg cannot express becomes `true`, which is safe for conflict detection."""
+def row_filter(handle: TableHandle, where: str | Column | None, alias: str | None = None) -> RowFilter:
+    """Converts a predicate; a part of it that Iceberg cannot express is left out, which is safe for conflict detection.
+
+    Args:
+        handle: The table.
+        where: SQL text or a Column; None for all rows.
+        alias: What the predicate calls the table.
+    """
     expressions = handle.gateway.iceberg.expressions.Expressions
-    if where is None:
-        always = expressions.alwaysTrue()
-        return RowFilter("true", exact=True, expression=always, certain=always)
-    try:
-        found = _converted(handle, where)
-        certain = _certain(handle, expressions.rewriteNot(found))
-    except JavaError:
-        return RowFilter("true", exact=False, expression=expressions.alwaysTrue())
-    return RowFilter(str(found.toString()), exact=True, expression=found, certain=certain)
+    parts, exact = ([], True) if where is None else _converted(handle, where, alias)
+    found = expressions.alwaysTrue()
+    for part in parts:
+        found = getattr(expressions, "and")(found, part)
+    certain = _certain(handle, expressions.rewriteNot(found)) if exact else None
+    return RowFilter(str(found.toString()), exact=exact, expression=found, certain=certain)
 
 
 def _certain(handle: TableHandle, found: Any) -> Any:
@@ -65,14 +71,64 @@ def _certain(handle: TableHandle, found: Any) -> Any:
     return found
 
 
-def _converted(handle: TableHandle, where: str | Column) -> Any:
+def _converted(handle: TableHandle, where: str | Column, alias: str | None) -> tuple[list[Any], bool]:
+    """The parts of a predicate that Iceberg can express, all of which must hold, and whether these are all parts."""
+    table = handle.spark.table(handle.full_name)
+    try:
+        filtered: Any = (table if alias is None else table.alias(alias)).where(where)
+    except PySparkException:  # the scan will say what is wrong
+        return [], False
+    parts = _simplified(handle, filtered._jdf.queryExecution().analyzed())
+    converted = [found for found in (_convert(handle, part) for part in parts) if found is not None]
+    return converted, len(converted) == len(parts)
+
+
+def _convert(handle: TableHandle, part: Any) -> Any:
+    """Iceberg's expression of a part; None where it has none, or one of columns that are not stored."""
     converter = handle.gateway.jvm.org.apache.spark.sql.execution.datasources.SparkExpressionConverter
-    if isinstance(where, str):
-        resolved = converter.collectResolvedSparkExpression(handle.gateway.session, handle.full_name, where)
-    else:
-        filtered: Any = handle.spark.table(handle.full_name).where(where)
-        resolved = filtered._jdf.queryExecution().analyzed().condition()
-    return converter.convertToIcebergExpression(resolved)
+    try:
+        found = converter.convertToIcebergExpression(part)
+        handle.gateway.iceberg.expressions.Binder.bind(handle._table.schema().asStruct(), found, True)
+    except JavaError:
+        return None
+    return found
+
+
+def _simplified(handle: TableHandle, plan: Any) -> list[Any]:
+    """The condition of a filter in parts, with constants folded; parts that have a subquery are as they were.
+
+    The optimizer would make a join of a subquery, and what is left of the filter then says nothing of the rows.
+    """
+    catalyst = handle.gateway.jvm.org.apache.spark.sql.catalyst
+    subqueries = handle.gateway.scala_object(catalyst.expressions, "SubqueryExpression")
+    while str(plan.nodeName()) != "Filter":  # Spark takes metadata columns away again above it
+        plan = plan.child()
+    parts = _conjuncts(plan.condition())
+    plain = [part for part in parts if not subqueries.hasSubquery(part)]
+    others = [part for part in parts if subqueries.hasSubquery(part)]
+    if not plain:
+        return others
+    condition = plain[0]
+    for part in plain[1:]:
+        condition = catalyst.expressions.And(condition, part)
+    datasources = handle.gateway.jvm.org.apache.spark.sql.execution.datasources
+    relation = getattr(datasources, "SparkExpressionConverter$DummyRelation")(plan.output())
+    state = handle.gateway.session.sessionState()
+    filtered = catalyst.plans.logical.Filter(condition, relation)
+    optimized = state.executePlan(filtered, getattr(state, "executePlan$default$2")()).optimizedPlan()
+    literals = handle.gateway.scala_object(catalyst.expressions, "Literal")
+    kind = str(optimized.nodeName())
+    if kind == "Filter":
+        return [*_conjuncts(optimized.condition()), *others]
+    if kind == "LocalRelation":
+        return [literals.FalseLiteral()]
+    return others  # the filter is gone: it holds for every row
+
+
+def _conjuncts(condition: Any) -> list[Any]:
+    if str(condition.nodeName()) != "And":
+        return [condition]
+    return [*_conjuncts(condition.left()), *_conjuncts(condition.right())]
 
 
 @dataclass(frozen=True)
@@ -126,8 +182,26 @@ def whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> 
 
     Files are looked at until one is in doubt, so that a predicate which cuts through files costs next to nothing.
     """
+    found = _look_for_whole_files(handle, snapshot_id, condition)
+    return None if isinstance(found, str) else found
+
+
+def check_whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> None:
+    """Refuses a delete by metadata alone of a snapshot in which some file might hold both kinds of rows.
+
+    Iceberg would refuse it too, but leave the manifest behind that it was writing.
+    """
+    found = _look_for_whole_files(handle, snapshot_id, condition)
+    if isinstance(found, str):
+        raise CommitConflictError(
+            f"another writer changed the same data: {found}", hint="run it again, and single rows are deleted"
+        )
+
+
+def _look_for_whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> WholeFiles | str:
+    """The files that match whole, or why they cannot be dropped."""
     if condition.certain is None:
-        return None
+        return "the predicate cannot be decided by metadata"
     iceberg, table = handle.gateway.iceberg, handle._table
     records = files = 0
     try:
@@ -141,10 +215,10 @@ def whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> 
                 file = task.file()
                 left = residuals[file.specId()].residualFor(file.partition())
                 if left.op().name() != "TRUE" and not evaluator.eval(file):
-                    return None
+                    return f"some, but not all, rows of {file.location()} may match"
                 files, records = files + 1, records + int(file.recordCount())
                 if files > _FILES_LOOKED_AT:
-                    return None
-    except JavaError:
-        return None
+                    return f"more than {_FILES_LOOKED_AT:,} files may match"
+    except JavaError as error:
+        return f"the files cannot be looked at: {java_message(error)}"
     return WholeFiles(files, records)

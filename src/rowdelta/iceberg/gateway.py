@@ -69,6 +69,16 @@ class Gateway:
         """A Scala `object`, such as `DataSourceV2Relation`."""
         return getattr(getattr(package, f"{name}$"), "MODULE$")
 
+    def array(self, class_name: str, values: Sequence[Any]) -> Any:
+        """An array of a class that Java itself brings."""
+        kind = self.jvm
+        for part in class_name.split("."):
+            kind = getattr(kind, part)
+        array = self._new_array(kind, len(values))
+        for index, value in enumerate(values):
+            array[index] = value
+        return array
+
     def int_array(self, values: Sequence[int]) -> Any:
         """An `int[]`."""
         array = self._new_array(self.jvm.int, len(values))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,19 @@ if TYPE_CHECKING:
     from rowdelta.codec import PuffinFile
 
 
+@dataclass(frozen=True)
+class CommitMark:
+    """What every commit of a handle carries besides its change.
+
+    Attributes:
+        summary: Entries of the snapshot's summary.
+        properties: Table properties that are set in the same step.
+    """
+
+    summary: dict[str, str] = field(default_factory=dict)
+    properties: dict[str, str] = field(default_factory=dict)
+
+
 class TableHandle:
     """A loaded table. `metadata` is what the last `refresh()` saw; JVM objects stay behind underscored names."""
 
@@ -32,6 +46,7 @@ class TableHandle:
         self.name = name
         self.branch = branch
         self._table: Any = _load(self.gateway, name)
+        self.mark = CommitMark()
         self.puffin_footers: dict[str, PuffinFile] = {}
         self.live_frames: dict[tuple[int, int, int], DataFrame] = {}  # a snapshot never changes, nor does a frame of it
         self.refresh()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 DELETED: Final = 2
 ADDED: Final = 1
+EXISTING: Final = 0
 EQUALITY: Final = FileContent.EQUALITY.id
 # The id of our own optional field `encoding` in a manifest entry, beyond all that the spec gives out.
 ENCODING_FIELD_ID: Final = 2147483200
@@ -109,7 +110,7 @@ class ManifestReader:
 
     def deletes(self, manifest: dict[str, Any]) -> list[DeleteEntry]:
         """The live entries of a delete manifest, given as its record in the manifest list."""
-        return self._cached(manifest, _delete_entry)
+        return self._cached(manifest, delete_entry)
 
     def data(self, manifest: dict[str, Any]) -> list[DataEntry]:
         """The live entries of a data manifest, given as its record in the manifest list."""
@@ -126,7 +127,8 @@ class ManifestReader:
         return self._entries[path]
 
 
-def _sequence_number(record: dict[str, Any], manifest: dict[str, Any]) -> int:
+def data_sequence_number(record: dict[str, Any], manifest: dict[str, Any]) -> int:
+    """The age of an entry, inherited from its manifest where it was left out."""
     number = record.get("sequence_number")
     if number is not None:
         return int(number)
@@ -138,7 +140,22 @@ def _sequence_number(record: dict[str, Any], manifest: dict[str, Any]) -> int:
     )
 
 
-def _delete_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DeleteEntry:
+def spec_id(manifest: dict[str, Any]) -> int:
+    """The partition spec of all files of a manifest, given as its record in the manifest list.
+
+    The field is required in every format version, and 0 is a spec like any other.
+    """
+    found = manifest.get("partition_spec_id")
+    if found is None:
+        raise TableError(
+            f"manifest {manifest['manifest_path']} has no partition spec in its manifest list",
+            hint="the manifest list is damaged; which deletes apply cannot be known",
+        )
+    return int(found)
+
+
+def delete_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DeleteEntry:
+    """An entry of a delete manifest, given as its records in the manifest and in the manifest list."""
     file = record["data_file"]
     content = FileContent.EQUALITY if file["content"] == EQUALITY else FileContent.POSITION
     equality_ids = tuple(file.get("equality_ids") or ())
@@ -148,10 +165,10 @@ def _delete_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DeleteEnt
         path=file["file_path"],
         content=content,
         file_format=file["file_format"].upper(),
-        spec_id=manifest.get("partition_spec_id") or 0,
+        spec_id=spec_id(manifest),
         # Avro mangles names, so the values are taken in the order of the spec's fields.
         partition=tuple((file.get("partition") or {}).values()),
-        sequence_number=_sequence_number(record, manifest),
+        sequence_number=data_sequence_number(record, manifest),
         record_count=file["record_count"],
         file_size_in_bytes=file["file_size_in_bytes"],
         equality_ids=equality_ids,
@@ -177,8 +194,8 @@ def _data_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DataEntry:
     return DataEntry(
         file["file_path"],
         file["file_format"].upper(),
-        manifest.get("partition_spec_id") or 0,
-        _sequence_number(record, manifest),
+        spec_id(manifest),
+        data_sequence_number(record, manifest),
     )
 
 

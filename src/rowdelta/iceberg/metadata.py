@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from rowdelta.errors import InputError, TableError
+
+_PART: Final = re.compile(r"`(?:[^`]|``)+`|[^`.]+")
+_NAME: Final = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -46,20 +50,48 @@ class Schema:
 
     @cached_property
     def by_name(self) -> dict[str, Field]:
-        """Every column by its name, nested ones by their dotted name."""
+        """Every column by its name, nested ones by their dotted name; Iceberg sees to it that these differ."""
         return {column.name: column for column in self.by_id.values()}
 
     def find(self, name: str) -> Field:
-        """The column of a name, exact first, then in any case if only one fits."""
-        if name in self.by_name:
-            return self.by_name[name]
-        alike = [column for known, column in self.by_name.items() if known.lower() == name.lower()]
-        if len(alike) == 1:
-            return alike[0]
+        """The column of a name, exact first, then in any case if only one fits.
+
+        Args:
+            name: As in SQL, with dots before the fields of structs; a part that has dots itself is in backticks. Where
+                nothing else is meant by it, a name with dots or spaces may also stand as it is.
+        """
+        parts = name_parts(name)
+        lower = tuple(part.lower() for part in parts)
+        columns = self.by_id.values()
+        for alike in (
+            [column for column in columns if column.path == parts],
+            [column for column in columns if tuple(part.lower() for part in column.path) == lower],
+            [column for column in columns if column.name == name],
+            [column for column in columns if column.name.lower() == name.lower()],
+        ):
+            if len(alike) == 1:
+                return alike[0]
+            if alike:
+                raise InputError(
+                    f"{name!r} fits {' and '.join(column.sql for column in alike)}",
+                    hint="name one of these as it stands here, backticks included",
+                )
         raise InputError(
-            f"no column {name!r} in the table" if not alike else f"{name!r} fits {[column.name for column in alike]}",
+            f"no column {name!r} in the table",
             hint=f"its columns are {', '.join(column.name for column in self.fields)}",
         )
+
+
+def name_parts(name: str) -> tuple[str, ...]:
+    """The parts of a dotted name, backticks taken off.
+
+    Examples:
+        >>> name_parts("a.b c"), name_parts("a.`b.c`"), name_parts("`a``b`")
+        (('a', 'b c'), ('a', 'b.c'), ('a`b',))
+    """
+    found = _NAME.fullmatch(name)
+    parts = [match[0] for match in _PART.finditer(name)] if found else name.split(".")
+    return tuple(part[1:-1].replace("``", "`") if found and part[0] == "`" else part for part in parts)
 
 
 def _collect(fields: tuple[Field, ...], parents: tuple[str, ...], found: dict[int, Field]) -> None:

@@ -14,7 +14,7 @@ from rowdelta.iceberg.gateway import Gateway
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _SELECTOR: Final = re.compile(r"(branch|tag|snapshot_id|at_timestamp)_.+", re.IGNORECASE | re.DOTALL)
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -40,7 +40,7 @@ class NamedTable:
     @property
     def sql(self) -> str:
         """The table's name in SQL, quoted where it must be."""
-        return ".".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in self.table)
+        return dotted(self.table)
 
 
 def find_table(spark: SparkSession, parts: Sequence[str], version: str | int | None = None) -> NamedTable | None:
@@ -75,6 +75,26 @@ def find_table(spark: SparkSession, parts: Sequence[str], version: str | int | N
     )
 
 
+class TemporaryView:
+    """A temporary view as it was made: another one of the same name is not it."""
+
+    def __init__(self, frame: DataFrame, name: str) -> None:
+        frame.createOrReplaceTempView(name)
+        self.name = name
+        self._spark = frame.sparkSession
+        self._made = self._current()
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the session still has it, neither dropped nor replaced."""
+        return bool(self._current() == self._made)
+
+    def _current(self) -> Any:
+        """What Spark keeps of a view has the time at which it was made."""
+        found = Gateway(self._spark).session.sessionState().catalog().getRawTempView(self.name)
+        return found.get() if found.isDefined() else None
+
+
 def drop_temporary_view(spark: SparkSession, name: str) -> None:
     """Drops a view, and leaves what is cached alone (`spark.catalog.dropTempView` would not)."""
     Gateway(spark).session.sessionState().catalog().dropTempView(name)
@@ -83,6 +103,16 @@ def drop_temporary_view(spark: SparkSession, name: str) -> None:
 def quoted(name: str) -> str:
     """A name in backticks."""
     return f"`{name.replace('`', '``')}`"
+
+
+def dotted(parts: Sequence[str]) -> str:
+    """A name of several parts in SQL, quoted where it must be.
+
+    Examples:
+        >>> dotted(["lake", "db", "my table"])
+        'lake.db.`my table`'
+    """
+    return ".".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in parts)
 
 
 def _is_temporary_view(gateway: Gateway, parts: Sequence[str]) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
+
+    from rowdelta.iceberg.handle import TableHandle
 
 
 def size_in_bytes(frame: DataFrame) -> int:
@@ -13,3 +15,23 @@ def size_in_bytes(frame: DataFrame) -> int:
     java: Any = frame._jdf
     # py4j may hand a BigInt over as a number or as an object
     return int(str(java.queryExecution().optimizedPlan().stats().sizeInBytes()))
+
+
+def columns_used(frame: DataFrame, *values: Column) -> set[str]:
+    """The columns of a frame that some expressions read."""
+    java: Any = frame.select(*values)._jdf
+    used = set()
+    for expression in _items(java.queryExecution().analyzed().expressions()):
+        used |= {str(attribute.name()) for attribute in _items(expression.references().toSeq())}
+    return used
+
+
+def in_session(handle: TableHandle, frame: DataFrame) -> DataFrame:
+    """The same frame in the session of a table: a batch of a stream comes in one that does not adapt its plans."""
+    java: Any = frame._jdf
+    classic = handle.gateway.jvm.org.apache.spark.sql.classic
+    return type(frame)(classic.Dataset.ofRows(handle.gateway.session, java.queryExecution().logical()), handle.spark)
+
+
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(index) for index in range(sequence.size())]

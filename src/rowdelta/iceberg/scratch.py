@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SETTING = "spark.rowdelta.scratch.path"
 _local_folder: str | None = None
+# Scratch files of every handle of this process that are still needed.
+in_use: set[str] = set()
 
 
 def scratch_folder(handle: TableHandle) -> str:
@@ -57,9 +59,11 @@ class ScratchFiles:
         if not self._kept:
             atexit.register(self.remove)
         self._kept.add(location)
+        in_use.add(location)
 
     def remove(self) -> None:
         """Removes the files; Spark may already be gone, and its local folder with it."""
         kept, self._kept = self._kept, set()
+        in_use.difference_update(kept)
         with suppress(Exception):
             self._files.delete(kept)

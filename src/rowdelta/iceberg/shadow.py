@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import DataFrame
 
 from rowdelta.encoding import FileContent
-from rowdelta.iceberg.manifests import EQUALITY, AvroFile, DataEntry, DeleteEntry
+from rowdelta.iceberg.manifests import DELETED, EQUALITY, EXISTING, AvroFile, DataEntry, DeleteEntry
 from rowdelta.iceberg.scratch import scratch_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from rowdelta.iceberg.handle import TableHandle
     from rowdelta.iceberg.metadata import Field, Snapshot
 
@@ -58,7 +60,11 @@ def snapshot_files(handle: TableHandle, snapshot: Snapshot) -> SnapshotFiles | N
     """What a snapshot holds; None for an old one of format version 1, which has no manifest list and no deletes."""
     if snapshot.manifest_list is None:
         return None
-    listing = handle.manifests.read(snapshot.manifest_list)
+    return files_of(handle, snapshot, handle.manifests.read(snapshot.manifest_list))
+
+
+def files_of(handle: TableHandle, snapshot: Snapshot, listing: AvroFile) -> SnapshotFiles:
+    """A snapshot with this manifest list, which need not be the one that it was committed with."""
     deletes = [
         entry for manifest in listing.records if manifest.get("content") for entry in handle.manifests.deletes(manifest)
     ]
@@ -67,7 +73,13 @@ def snapshot_files(handle: TableHandle, snapshot: Snapshot) -> SnapshotFiles | N
     return SnapshotFiles(snapshot, listing, positions, equality)
 
 
-def shadow(handle: TableHandle, files: SnapshotFiles, schema_id: int, extra_fields: list[Field]) -> DataFrame:
+def shadow(
+    handle: TableHandle,
+    files: SnapshotFiles,
+    schema_id: int,
+    extra_fields: list[Field],
+    only: AbstractSet[str] | None = None,
+) -> DataFrame:
     """A DataFrame over the snapshot without its equality deletes.
 
     Args:
@@ -75,12 +87,13 @@ def shadow(handle: TableHandle, files: SnapshotFiles, schema_id: int, extra_fiel
         files: The snapshot.
         schema_id: The schema to read with.
         extra_fields: Dropped columns to read as well, under the names given.
+        only: The data files to read; all of them when left out.
 
     Every metadata column is there, `_last_updated_sequence_number` also on a version 2 table, where it is the data
     sequence number of the row's file.
     """
     io, location = handle.io, f"{scratch_folder(handle)}/rowdelta-{uuid.uuid4()}.avro"
-    io.write(location, _listing(handle, files).to_bytes())
+    io.write(location, _listing(handle, files, only).to_bytes())
     try:
         document = _document(handle, files.snapshot.id, location, schema_id, extra_fields)
         table = static_table(handle, document)
@@ -93,7 +106,7 @@ def shadow(handle: TableHandle, files: SnapshotFiles, schema_id: int, extra_fiel
     return as_frame(handle, table)
 
 
-def _listing(handle: TableHandle, files: SnapshotFiles) -> AvroFile:
+def _listing(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[str] | None) -> AvroFile:
     """The manifest list without equality deletes, and with the row ids that make Iceberg give out sequence numbers."""
     hidden = {entry.manifest_path for entry in files.equality_deletes}
     schema = copy.deepcopy(files.listing.schema)
@@ -109,7 +122,9 @@ def _listing(handle: TableHandle, files: SnapshotFiles) -> AvroFile:
             records.append(manifest)
         else:
             known = manifest.get("first_row_id")
-            records.append({**manifest, "first_row_id": next_row_id if known is None else known})
+            kept = manifest if only is None else with_some_files(handle, manifest, only)
+            if kept is not None:
+                records.append({**kept, "first_row_id": next_row_id if known is None else known})
             next_row_id += (manifest.get("added_rows_count") or 0) + (manifest.get("existing_rows_count") or 0)
     return replace(files.listing, schema=schema, records=records)
 
@@ -126,6 +141,35 @@ def _without_equality(handle: TableHandle, manifest: dict[str, Any]) -> dict[str
     data = replace(avro, records=kept).to_bytes()
     handle.scratch.keep(location, data)
     return {**manifest, "manifest_path": location, "manifest_length": len(data)}
+
+
+def with_some_files(handle: TableHandle, manifest: dict[str, Any], only: AbstractSet[str]) -> dict[str, Any] | None:
+    """A data manifest, given as its record in the manifest list, with some of its files; None when it has none."""
+    live = handle.manifests.data(manifest)
+    wanted = sum(entry.path in only for entry in live)
+    if wanted in {0, len(live)}:
+        return manifest if wanted else None
+    avro = handle.manifests.read(manifest["manifest_path"])
+    numbers = {entry.path: entry.sequence_number for entry in live}
+    kept = [
+        # What an entry inherits from its manifest is written out: the copy is of another manifest.
+        {**record, "status": EXISTING, **_numbers(record, numbers[record["data_file"]["file_path"]])}
+        for record in avro.records
+        if record["status"] != DELETED and record["data_file"]["file_path"] in only
+    ]
+    paths = sorted(record["data_file"]["file_path"] for record in kept)
+    name = uuid.uuid5(uuid.NAMESPACE_URL, "\n".join([manifest["manifest_path"], *paths]))
+    location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
+    data = replace(avro, records=kept).to_bytes()
+    handle.scratch.keep(location, data)
+    counts = {"added_files_count": 0, "existing_files_count": len(kept), "deleted_files_count": 0}
+    return {**manifest, **counts, "manifest_path": location, "manifest_length": len(data)}
+
+
+def _numbers(record: dict[str, Any], sequence_number: int) -> dict[str, Any]:
+    """The sequence numbers of an entry, where its manifest has the fields."""
+    names = [name for name in ("sequence_number", "file_sequence_number") if name in record]
+    return {name: sequence_number if record[name] is None else record[name] for name in names}
 
 
 def _document(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.classic import column as classic
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
 
     from rowdelta.iceberg.handle import TableHandle
@@ -31,3 +31,8 @@ def ansi_cast(handle: TableHandle, value: Column, column: DataType) -> Column:
     mode = jvm.scala.Some(handle.gateway.scala_object(internal, "Cast$Ansi"))
     cast = jvm.org.apache.spark.sql.Column(internal.Cast(node, kind, mode, node.origin()))
     return classic.Column(cast)
+
+
+def sql_type(frame: DataFrame, name: str) -> str:
+    """A column's type as SQL writes it; names inside structs are quoted."""
+    return str(frame._jdf.schema().apply(name).dataType().sql())

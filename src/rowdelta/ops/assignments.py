@@ -49,7 +49,7 @@ def assigned(
         fields[column.path[1:]] = stored(handle, rows, column, as_column(value))
     result: dict[str, Column] = {}
     for root, fields in by_root.items():
-        whole = F.col(quote(root) if origin is None else f"{origin}.{quote(root)}")
+        whole = F.col(quote(root) if origin is None else f"{quote(origin)}.{quote(root)}")
         result[root] = _with_fields(whole, types[root].dataType, fields, root)
     return result
 

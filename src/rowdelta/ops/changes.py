@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from rowdelta.iceberg import commit
+from rowdelta.ops.operation import Result
 from rowdelta.scan import refresh_views
 
 if TYPE_CHECKING:
@@ -16,3 +18,36 @@ def apply(handle: TableHandle, change: RowChange) -> Snapshot:
     snapshot = commit(handle, change)
     refresh_views(handle)
     return snapshot
+
+
+def apply_rows(
+    handle: TableHandle,
+    change: RowChange,
+    started: float,
+    *,
+    deleted: int | None = 0,
+    inserted: int = 0,
+    updated: int = 0,
+) -> Result:
+    """Commits a change of rows that were looked up, and tells what became of them and which files it took.
+
+    Args:
+        handle: The table.
+        change: The change.
+        started: When the operation started, by the monotonic clock.
+        deleted: Rows that are deleted; None where that is not known.
+        inserted: Rows that are new.
+        updated: Rows that are replaced.
+    """
+    snapshot = apply(handle, change)
+    return Result(
+        snapshot_id=snapshot.id,
+        rows_deleted=deleted,
+        rows_inserted=inserted,
+        rows_updated=updated,
+        data_files_added=0 if change.rows is None else len(change.rows),
+        delete_files_added=len(change.deletes),
+        delete_files_removed=len(change.removed_deletes),
+        bytes_added=change.size_in_bytes,
+        seconds=time.monotonic() - started,
+    )

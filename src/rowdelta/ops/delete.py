@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from rowdelta.iceberg import RowChange, whole_files
-from rowdelta.ops.changes import apply
+from rowdelta.iceberg import RowChange, row_filter, whole_files
+from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.position_files import write_positions
 from rowdelta.ops.positions import collect_positions
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.scan_estimate import estimate
-from rowdelta.ops.target import Target, conflict_filter, isolation_of, mode_of, open_target
+from rowdelta.ops.target import Target, isolation_of, mode_of, open_target
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -24,17 +24,24 @@ class Delete(Operation[Result]):
     """Deletes the rows that match a predicate; without one, all rows."""
 
     def __init__(
-        self, handle: TableHandle, where: str | Column | None, mode: str | None, isolation: str | None
+        self,
+        handle: TableHandle,
+        where: str | Column | None,
+        *,
+        alias: str | None,
+        mode: str | None,
+        isolation: str | None,
     ) -> None:
         self._handle = handle
         self._where = where
+        self._alias = alias
         self._mode, self._why = mode_of(handle, "delete", mode)
         self._isolation = isolation_of(handle, "delete", isolation)
 
     def plan(self) -> Plan:
         """Says how the delete would be done, and which files it would read."""
         target = open_target(self._handle)
-        condition = conflict_filter(self._handle, self._where)
+        condition = row_filter(self._handle, self._where, self._alias)
         title = f"delete from {self._handle.name}"
         if target.snapshot is None:
             return Plan(title, (("rows", "none: the table is empty"),))
@@ -58,11 +65,11 @@ class Delete(Operation[Result]):
         target = open_target(self._handle)
         if target.snapshot is None:
             return Result(seconds=time.monotonic() - started)
-        condition = conflict_filter(self._handle, self._where)
+        condition = row_filter(self._handle, self._where, self._alias)
         whole = whole_files(self._handle, target.snapshot.id, condition)
         if whole is not None:
             return self._drop_files(target, condition, whole.files, whole.records, started)
-        rows = target.rows()
+        rows = target.rows(self._alias)
         matched = rows if self._where is None else rows.where(self._where)
         touched = collect_positions(self._handle, matched)
         deleted = sum(len(file.positions) for file in touched)
@@ -75,16 +82,7 @@ class Delete(Operation[Result]):
             assert target.files is not None
             new, old = write_positions(self._handle, target.files, touched)
             change = RowChange(deletes=new, removed_deletes=old, validation=validation)
-        snapshot = apply(self._handle, change)
-        return Result(
-            snapshot_id=snapshot.id,
-            rows_deleted=deleted,
-            data_files_added=0 if change.rows is None else len(change.rows),
-            delete_files_added=len(change.deletes),
-            delete_files_removed=len(change.removed_deletes),
-            bytes_added=change.size_in_bytes,
-            seconds=time.monotonic() - started,
-        )
+        return apply_rows(self._handle, change, started, deleted=deleted)
 
     def _drop_files(self, target: Target, condition: RowFilter, files: int, records: int, started: float) -> Result:
         """Drops whole files; how many live rows they had is known only where nothing was deleted before."""
@@ -92,7 +90,6 @@ class Delete(Operation[Result]):
             return Result(seconds=time.monotonic() - started)
         assert target.files is not None
         clean = not target.files.position_deletes and not target.files.equality_deletes
-        snapshot = apply(self._handle, RowChange(whole_files=condition))
-        return Result(
-            snapshot_id=snapshot.id, rows_deleted=records if clean else None, seconds=time.monotonic() - started
-        )
+        validation = target.validation(condition, self._isolation, [], updates=False)
+        change = RowChange(whole_files=condition, validation=validation)
+        return apply_rows(self._handle, change, started, deleted=records if clean else None)

@@ -101,6 +101,7 @@ class KeyWriter:
     def write(self, deletes: KeyDeletes) -> list[NewDelete]:
         """Writes the delete files. On failure none is left."""
         written: list[NewDelete] = []
+        self._keys = self._keys.with_spec(self._handle)
         try:
             for batch, choice in deletes.chosen:
                 written += self._write(batch, choice)

@@ -58,15 +58,19 @@ def write_vector(handle: TableHandle, keys: KeyInput, batch: IntegerBatch, choic
     return _write(handle, keys, batch, encode_edv_file(vector, created_by=CREATED_BY), DeleteEncoding.DELETION_VECTOR)
 
 
+def key_values(batch: IntegerBatch, column: Field) -> pa.Array:
+    """The keys of a batch as values of their column, a null last."""
+    kind = _ARROW_TYPES[column.type_name]
+    values = pa.array(batch.keys).cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)  # noqa: PLR2004
+    return pa.concat_arrays([values, pa.nulls(1, kind)]) if batch.has_null else values
+
+
 def write_rows(handle: TableHandle, keys: KeyInput, batch: IntegerBatch) -> NewDelete:
     """Writes a standard equality delete file of an integer key: sorted, distinct, delta-encoded, nothing else in it."""
     column = keys.columns[0]
-    kind = _ARROW_TYPES[column.type_name]
-    values = pa.array(batch.keys).cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)  # noqa: PLR2004
-    if batch.has_null:
-        values = pa.concat_arrays([values, pa.nulls(1, kind)])
+    values = key_values(batch, column)
     id_of = {"PARQUET:field_id": str(column.id)}
-    schema = pa.schema([pa.field(column.name, kind, nullable=not column.required, metadata=id_of)])
+    schema = pa.schema([pa.field(column.name, values.type, nullable=not column.required, metadata=id_of)])
     sink = pa.BufferOutputStream()
     pq.write_table(
         pa.table([values], schema=schema),

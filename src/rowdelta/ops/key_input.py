@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
+from rowdelta.iceberg import PartitionSpec, unpartitioned_spec
 from rowdelta.ops.refusals import not_null
 from rowdelta.scan import quote
 
@@ -16,13 +17,14 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from rowdelta.iceberg import Field, PartitionSpec, TableHandle
+    from rowdelta.iceberg import Field, TableHandle
 
 # What Spark calls the types that may be widened to a column's type without losing anything.
 _WIDENS: Final = {
     "bigint": {"int", "smallint", "tinyint"},
     "int": {"smallint", "tinyint"},
 }
+_SPEC_TO_BE_ADDED: Final = PartitionSpec(id=-1, fields=())
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,15 @@ class KeyInput:
     def partition_names(self) -> list[str]:
         """`p0`, `p1`, ..., none where the deletes are for the whole table."""
         return [] if self.spec.is_unpartitioned else [f"p{index}" for index in range(len(self.spec.fields))]
+
+    @property
+    def adds_spec(self) -> bool:
+        """Whether the table has no spec without partitions yet, and these keys need one."""
+        return self.spec is _SPEC_TO_BE_ADDED
+
+    def with_spec(self, handle: TableHandle) -> KeyInput:
+        """The same keys under a spec that the table has; adds it if need be."""
+        return replace(self, spec=unpartitioned_spec(handle)) if self.adds_spec else self
 
 
 def check_keys(handle: TableHandle, keys: DataFrame, key: str | Sequence[str], scope: str) -> KeyInput:
@@ -102,13 +113,7 @@ def _spec(handle: TableHandle, keys: DataFrame, scope: str) -> PartitionSpec:
     if spec.is_unpartitioned:
         return spec
     if scope == "global":
-        whole = [known for known in handle.metadata.specs.values() if known.is_unpartitioned]
-        if whole:
-            return whole[0]
-        raise InputError(
-            f"{handle.name} never had a spec without partitions, so it cannot hold deletes for the whole table",
-            hint="give the partition columns with the keys",
-        )
+        return next((known for known in handle.metadata.specs.values() if known.is_unpartitioned), _SPEC_TO_BE_ADDED)
     have = {name.lower() for name in keys.columns}
     by_id = handle.metadata.schema.by_id
     sources = [by_id[part.source_id].name for part in spec.fields if part.transform != "void"]
@@ -116,7 +121,7 @@ def _spec(handle: TableHandle, keys: DataFrame, scope: str) -> PartitionSpec:
     if missing:
         raise InputError(
             f"{handle.name} is partitioned by {', '.join(sources)}, but the keys have no column {', '.join(missing)}",
-            hint="add it, so that deletes find their partition; scope='global' works if the table once had none",
+            hint="add it, so that deletes find their partition; scope='global' deletes in all of them",
         )
     return spec
 

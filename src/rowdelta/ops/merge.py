@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import RowChange, size_in_bytes, stage_rows
-from rowdelta.ops.changes import apply
+from rowdelta.iceberg import RowChange, row_filter, size_in_bytes, stage_rows
+from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.merge_clauses import (
     BY_SOURCE,
     MATCHED,
@@ -27,7 +27,7 @@ from rowdelta.ops.positions import FilePositions, collect_positions
 from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.scan_estimate import estimate
-from rowdelta.ops.target import FILE, POSITION, ROW_ID, Target, conflict_filter, isolation_of, mode_of, open_target
+from rowdelta.ops.target import FILE, POSITION, ROW_ID, Target, isolation_of, mode_of, open_target
 from rowdelta.ops.update import in_few_files, kept, replace_rows, updated_rows
 from rowdelta.scan import MAX_BROADCAST_BYTES, PARTITION, SPEC, quote
 
@@ -112,7 +112,7 @@ class Merge(Operation[Result]):
         if target.snapshot is None:
             return Plan(title, (*steps, ("scan", "none: the table is empty")))
         keys = None if self._of(BY_SOURCE) else key_range(self._handle, self._source, self._pairs)
-        condition = conflict_filter(self._handle, keys)
+        condition = row_filter(self._handle, keys)
         mode = (("mode", f"{self._mode} ({self._why})"), ("isolation", self._isolation))
         return Plan(title, (*steps, *mode, *estimate(self._handle, target.snapshot.id, condition)))
 
@@ -146,6 +146,7 @@ class Merge(Operation[Result]):
         target_alias, source_alias = self._aliases
         by_source = self._of(BY_SOURCE)
         rows = target.rows() if keys is None else target.rows().where(keys)
+        named = quote(target_alias)
         right = source.withColumn(FOUND, F.lit(True)).alias(source_alias)
         if size_in_bytes(source) <= MAX_BROADCAST_BYTES:
             right = F.broadcast(right)
@@ -163,7 +164,7 @@ class Merge(Operation[Result]):
             ACTION,
             found.alias(FOUND),
             F.col(SOURCE),
-            *(F.col(f"{target_alias}.{name}") for name in places),
+            *(F.col(f"{named}.{name}") for name in places),
             *(value.alias(f"__rd_new_{name}") for name, value in values.items()),
         )
 
@@ -177,7 +178,7 @@ class Merge(Operation[Result]):
                 by_action["update"] += count
         by_action["delete"] -= by_action["update"]  # a lone delete may match a row more than once
         new_rows = self._new_rows(target, source, pairs, updates=by_action["update"] > 0)
-        condition = conflict_filter(self._handle, keys)
+        condition = row_filter(self._handle, keys)
         validation = target.validation(condition, self._isolation, [file.path for file in touched], updates=True)
         if not touched and new_rows is None:
             return Result(seconds=time.monotonic() - started)
@@ -201,18 +202,8 @@ class Merge(Operation[Result]):
     def _commit(self, change: RowChange, by_action: dict[str, int], inserts: int, started: float) -> Result:
         if not change.deletes and not change.removed_rows and not (change.rows is not None and len(change.rows)):
             return Result(seconds=time.monotonic() - started)
-        snapshot = apply(self._handle, change)
-        return Result(
-            snapshot_id=snapshot.id,
-            rows_deleted=by_action["delete"],
-            rows_inserted=inserts,
-            rows_updated=by_action["update"],
-            data_files_added=0 if change.rows is None else len(change.rows),
-            delete_files_added=len(change.deletes),
-            delete_files_removed=len(change.removed_deletes),
-            bytes_added=change.size_in_bytes,
-            seconds=time.monotonic() - started,
-        )
+        deleted, updated = by_action["delete"], by_action["update"]
+        return apply_rows(self._handle, change, started, deleted=deleted, inserted=inserts, updated=updated)
 
     def _check_cardinality(
         self, pairs: DataFrame, touched: list[FilePositions], counts: dict[tuple[int, bool], int]
@@ -276,7 +267,7 @@ class Merge(Operation[Result]):
         if not self._of(NOT_MATCHED):
             return Result(seconds=time.monotonic() - started)
         staged = stage_rows(self._handle, self._inserts(target, source))
-        condition = conflict_filter(self._handle, None)
+        condition = row_filter(self._handle, None)
         validation = target.validation(condition, self._isolation, [], updates=False)
         change = RowChange(rows=staged, validation=validation)
         return self._commit(change, {"update": 0, "delete": 0}, staged.record_count, started)

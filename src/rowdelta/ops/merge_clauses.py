@@ -70,7 +70,7 @@ def new_values(
     """The value of every column after an update, by the number of the clause in `__rd_action`."""
     target_alias, source_alias = aliases
     columns = [column.name for column in handle.metadata.schema.fields]
-    values = {name: F.col(f"{target_alias}.{quote(name)}") for name in columns}
+    values = {name: F.col(f"{quote(target_alias)}.{quote(name)}") for name in columns}
     for number, clause in clauses:
         wanted = clause.values if clause.values is not None else _all(handle, source, source_alias)
         for name, value in assigned(handle, rows, wanted, target_alias).items():
@@ -83,12 +83,13 @@ def inserted(
 ) -> dict[str, Column]:
     """The value of every column of a new row; a column that is not named becomes null."""
     wanted = clause.values if clause.values is not None else _all(handle, source_columns, source_alias)
-    given = {handle.metadata.schema.find(name).name: value for name, value in wanted.items()}
-    nested = [name for name in given if "." in name and name not in {c.name for c in handle.metadata.schema.fields}]
+    found = {name: handle.metadata.schema.find(name) for name in wanted}
+    nested = [column.sql for column in found.values() if len(column.path) > 1]
     if nested:
-        raise InputError(f"an insert cannot set the field {nested[0]!r} alone", hint="set the whole struct")
+        raise InputError(f"an insert cannot set the field {nested[0]} alone", hint="set the whole struct")
+    given = {found[name].name: value for name, value in wanted.items()}
     missing = {column.name: F.lit(None) for column in handle.metadata.schema.fields if column.name not in given}
-    return assigned(handle, source, {**given, **missing})
+    return assigned(handle, source, {quote(name): value for name, value in {**given, **missing}.items()})
 
 
 def _all(handle: TableHandle, source: Sequence[str], alias: str) -> dict[str, str | Column]:
@@ -100,4 +101,4 @@ def _all(handle: TableHandle, source: Sequence[str], alias: str) -> dict[str, st
         raise InputError(
             f"the source has no column {', '.join(missing)}", hint="add it, or set the columns that it has one by one"
         )
-    return {name: F.col(f"{alias}.{quote(by_name[name.lower()])}") for name in columns}
+    return {quote(name): F.col(f"{quote(alias)}.{quote(by_name[name.lower()])}") for name in columns}

@@ -41,9 +41,9 @@ def on_condition(
         if column.lower() not in have:
             raise InputError(f"the source has no column {name!r}", hint=f"its columns are {', '.join(source.columns)}")
         pairs[column] = have[column.lower()]
-    condition = F.lit(True)
+    condition, target, origin = F.lit(True), quote(target_alias), quote(source_alias)
     for left, right in pairs.items():
-        condition = condition & (F.col(f"{target_alias}.{quote(left)}") == F.col(f"{source_alias}.{quote(right)}"))
+        condition = condition & (F.col(f"{target}.{quote(left)}") == F.col(f"{origin}.{quote(right)}"))
     return condition, pairs
 
 

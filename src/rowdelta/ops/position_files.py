@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyroaring import BitMap64
 
-    from rowdelta.iceberg import DeleteEntry, SnapshotFiles, TableHandle
+    from rowdelta.iceberg import DeleteEntry, LiveData, SnapshotFiles, TableHandle
     from rowdelta.ops.positions import FilePositions
 
 ROW_POSITION_ID: Final = 2147483645
@@ -65,7 +65,11 @@ def _write_vectors(
         blob = Blob(DELETION_VECTOR, encode_vector(merged), fields=(ROW_POSITION_ID,), properties=properties)
         written.append((file, merged, writer.add(blob)))
     data = writer.finish()
-    handle.io.write(location, data)
+    try:
+        handle.io.write(location, data)
+    except BaseException:  # also an interrupt
+        handle.io.delete([location])
+        raise
     new = [
         NewDelete(
             ContentFile(
@@ -101,9 +105,17 @@ def _legacy_positions(handle: TableHandle, files: SnapshotFiles, paths: set[str]
         return {}
     rows = position_rows(handle, files, relevant)
     table = rows.where(rows["file_path"].isin(list(paths))).toArrow()
-    names = np.array(table["file_path"].to_pylist(), dtype=object)
-    positions = table["pos"].to_numpy()
-    return {path: bitmap_from_sorted(np.unique(positions[names == path])) for path in set(names)}
+    if not table.num_rows:
+        return {}
+    names = table["file_path"].combine_chunks().dictionary_encode()
+    codes, positions = names.indices.to_numpy(), table["pos"].to_numpy()
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=len(names.dictionary)))[:-1]
+    parts = np.split(positions[order], ends)
+    return {
+        path: bitmap_from_sorted(np.unique(part))
+        for path, part in zip(names.dictionary.to_pylist(), parts, strict=True)
+    }
 
 
 def as_content_file(handle: TableHandle, entry: DeleteEntry) -> ContentFile:
@@ -115,7 +127,7 @@ def as_content_file(handle: TableHandle, entry: DeleteEntry) -> ContentFile:
         file_size_in_bytes=entry.file_size_in_bytes,
         content=entry.content,
         spec_id=entry.spec_id,
-        partition=partition_json(_zoned(handle, entry)),
+        partition=stored_partition(handle, entry),
         equality_ids=list(entry.equality_ids) or None,
         referenced_data_file=entry.referenced_data_file if entry.is_deletion_vector else None,
         content_offset=entry.content_offset,
@@ -123,13 +135,18 @@ def as_content_file(handle: TableHandle, entry: DeleteEntry) -> ContentFile:
     )
 
 
-def _zoned(handle: TableHandle, entry: DeleteEntry) -> tuple[Any, ...]:
-    """The partition of an entry; Avro gives every time as UTC, also those of columns without a zone."""
+def stored_partition(handle: TableHandle, entry: DeleteEntry | LiveData) -> list[Any]:
+    """The partition of an entry as JSON; Avro gives every time as UTC, also those of columns without a zone."""
     types = {column.id: column.type for schema in handle.metadata.schemas.values() for column in schema.by_id.values()}
     fields = handle.metadata.specs[entry.spec_id].fields
-    return tuple(
-        value.replace(tzinfo=None) if isinstance(value, dt.datetime) and types[part.source_id] == "timestamp" else value
-        for part, value in zip(fields, entry.partition, strict=True)
+    values = zip(fields, entry.partition, strict=True)
+    return partition_json(
+        tuple(
+            value.replace(tzinfo=None)
+            if isinstance(value, dt.datetime) and types[part.source_id] == "timestamp"
+            else value
+            for part, value in values
+        )
     )
 
 
@@ -142,21 +159,29 @@ def _write_parquet(handle: TableHandle, touched: Sequence[FilePositions]) -> lis
     written: list[NewDelete] = []
     try:
         for group in groups.values():
-            written.append(_write_group(handle, sorted(group, key=lambda file: file.path)))  # noqa: PERF401 - see except
+            written.append(write_position_file(handle, sorted(group, key=lambda file: file.path)))  # noqa: PERF401 - see except
     except BaseException:
         handle.io.delete([new.file.path for new in written])
         raise
     return written
 
 
-def _write_group(handle: TableHandle, group: list[FilePositions]) -> NewDelete:
+def write_position_file(handle: TableHandle, group: list[FilePositions], folder: str | None = None) -> NewDelete:
+    """Writes positions of data files of one partition, sorted by path, into one file.
+
+    Args:
+        handle: The table.
+        group: The positions.
+        folder: Where to write; left out, the table decides.
+    """
     data = _parquet(group)
     first, last = group[0], group[-1]
     count = sum(len(file.positions) for file in group)
     low = min(file.positions.min() for file in group)
     high = max(file.positions.max() for file in group)
+    name = f"{uuid.uuid4()}-deletes.parquet"
     file = ContentFile(
-        path=handle.new_data_location(f"{uuid.uuid4()}-deletes.parquet"),
+        path=handle.new_data_location(name) if folder is None else f"{folder}/{name}",
         file_format="PARQUET",
         record_count=count,
         file_size_in_bytes=len(data),

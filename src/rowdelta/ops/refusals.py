@@ -17,14 +17,22 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 _MARK: Final = "rowdelta:"
+_HINT: Final = " :hint "
 _END: Final = " :rowdelta"
 REQUIRED_HINT: Final = "give it a value: coalesce(..., ...)"
 
 
-def not_null(value: Column, message: str) -> Column:
+def refusal(*message: str | Column, hint: str | None = None) -> Column:
+    """An expression that fails with a message, put together from text and values; it may have a hint of its own."""
+    parts = [F.lit(part) if isinstance(part, str) else part.cast("string") for part in message]
+    known = [F.coalesce(part, F.lit("null")) for part in parts]
+    end = _END if hint is None else f"{_HINT}{hint}{_END}"
+    return F.raise_error(F.concat(F.lit(f"{_MARK} "), *known, F.lit(end)))
+
+
+def not_null(value: Column, message: str, hint: str | None = None) -> Column:
     """The value, or a refusal where it is null."""
-    refusal = F.raise_error(F.lit(f"{_MARK} {message}{_END}"))
-    return F.when(value.isNull(), refusal).otherwise(value)
+    return F.when(value.isNull(), refusal(message, hint=hint)).otherwise(value)
 
 
 @contextmanager
@@ -33,7 +41,7 @@ def refusals(hint: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        found = re.search(rf"{_MARK} (.*?){_END}", str(error))
+        found = re.search(rf"{_MARK} (.*?)(?:{_HINT}(.*?))?{_END}", str(error))
         if found is None or not (isinstance(error, PySparkException) or hasattr(error, "java_exception")):
             raise
-        raise InputError(found[1], hint=hint) from error
+        raise InputError(found[1], hint=found[2] or hint) from error

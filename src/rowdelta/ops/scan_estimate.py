@@ -16,8 +16,14 @@ def estimate(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> tup
     found = scan_size(handle, snapshot_id, condition)
     total = int(snapshot.summary.get("total-data-files", found.files))
     return (
-        ("filter", condition.text if condition.exact else "cannot be used to skip files"),
+        ("filter", _usable(condition)),
         ("files", f"{found.files:,} to scan, {max(total - found.files, 0):,} pruned"),
         ("rows", f"{found.records:,} in these files"),
         ("bytes", f"{found.size_in_bytes:,}"),
     )
+
+
+def _usable(condition: RowFilter) -> str:
+    if condition.exact:
+        return condition.text
+    return "cannot be used to skip files" if condition.text == "true" else f"{condition.text}, in part"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import SnapshotFiles, Validation, row_filter, snapshot_files
+from rowdelta.iceberg import SnapshotFiles, Validation, snapshot_files
 from rowdelta.scan import check_deletes, live_rows, quote
 
 if TYPE_CHECKING:
@@ -52,14 +52,19 @@ class Target:
         """The lineage columns that new files carry."""
         return [ROW_ID, LAST_UPDATED] if self.has_lineage else []
 
-    def rows(self) -> DataFrame:
-        """Live rows with the table's columns, `_file`, `_pos`, their partition, and their lineage on version 3."""
+    def rows(self, alias: str | None = None) -> DataFrame:
+        """Live rows with the table's columns, `_file`, `_pos`, their partition, and their lineage on version 3.
+
+        Args:
+            alias: What conditions and values call the table.
+        """
         assert self.files is not None
         schema_id = self.handle.metadata.current_schema_id
         known = self.lineage if self.files.has_row_ids else []
         rows = live_rows(self.handle, self.files, schema_id, (FILE, POSITION, *known)).live_with_places()
         nothing = F.lit(None).cast("bigint")
-        return rows.withColumns({name: nothing for name in self.lineage if name not in known})
+        rows = rows.withColumns({name: nothing for name in self.lineage if name not in known})
+        return rows if alias is None else rows.alias(alias)
 
     def validation(self, condition: RowFilter, isolation: str, data_files: list[str], *, updates: bool) -> Validation:
         """What must still hold when the change is committed."""
@@ -106,11 +111,6 @@ def isolation_of(handle: TableHandle, verb: str, isolation: str | None) -> str:
     if found not in ISOLATIONS:
         raise InputError(f"unknown isolation level {found!r}", hint=f"use {' or '.join(ISOLATIONS)}")
     return found
-
-
-def conflict_filter(handle: TableHandle, where: str | Column | None) -> RowFilter:
-    """The narrowest filter that covers all rows which a predicate could match."""
-    return row_filter(handle, where)
 
 
 def table_columns(target: Target) -> list[Column]:

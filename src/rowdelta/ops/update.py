@@ -11,16 +11,16 @@ from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import RowChange, size_in_bytes, stage_rows
+from rowdelta.iceberg import RowChange, row_filter, size_in_bytes, stage_rows
 from rowdelta.ops.assignments import assigned
-from rowdelta.ops.changes import apply
+from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.position_files import write_positions
 from rowdelta.ops.positions import collect_positions
 from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.scan_estimate import estimate
-from rowdelta.ops.target import LAST_UPDATED, Target, conflict_filter, isolation_of, mode_of, open_target, table_columns
+from rowdelta.ops.target import LAST_UPDATED, Target, isolation_of, mode_of, open_target, table_columns
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
@@ -38,8 +38,9 @@ BYTES_PER_TASK: Final = 32 << 20
 class Update(Operation[Result]):
     """Sets columns of the rows that match a predicate; without one, of all rows."""
 
-    def __init__(self, handle: TableHandle, mode: str | None, isolation: str | None) -> None:
+    def __init__(self, handle: TableHandle, *, alias: str | None, mode: str | None, isolation: str | None) -> None:
         self._handle = handle
+        self._alias = alias
         self._values: dict[str, str | Column] = {}
         self._where: str | Column | None = None
         self._mode, self._why = mode_of(handle, "update", mode)
@@ -78,7 +79,7 @@ class Update(Operation[Result]):
         steps = (("set", ", ".join(f"{name} = {value}" for name, value in self._values.items())),)
         if target.snapshot is None:
             return Plan(title, (*steps, ("rows", "none: the table is empty")))
-        condition = conflict_filter(self._handle, self._where)
+        condition = row_filter(self._handle, self._where, self._alias)
         mode = (("mode", f"{self._mode} ({self._why})"), ("isolation", self._isolation))
         return Plan(title, (*steps, *mode, *estimate(self._handle, target.snapshot.id, condition)))
 
@@ -89,10 +90,10 @@ class Update(Operation[Result]):
         target = open_target(self._handle)
         if target.snapshot is None:
             return Result(seconds=time.monotonic() - started)
-        condition = conflict_filter(self._handle, self._where)
-        rows = target.rows()
+        condition = row_filter(self._handle, self._where, self._alias)
+        rows = target.rows(self._alias)
         matched = rows if self._where is None else rows.where(self._where)
-        values = assigned(self._handle, rows, self._values)
+        values = assigned(self._handle, rows, self._values, self._alias)
         with (
             refusals(REQUIRED_HINT),
             kept(matched.withColumns({f"__rd_new_{name}": value for name, value in values.items()})) as found,
@@ -108,16 +109,7 @@ class Update(Operation[Result]):
                 change = rewrite_files(target, touched, new_rows, validation)
             else:
                 change = replace_rows(target, touched, new_rows, validation)
-            snapshot = apply(self._handle, change)
-        return Result(
-            snapshot_id=snapshot.id,
-            rows_updated=count,
-            data_files_added=0 if change.rows is None else len(change.rows),
-            delete_files_added=len(change.deletes),
-            delete_files_removed=len(change.removed_deletes),
-            bytes_added=change.size_in_bytes,
-            seconds=time.monotonic() - started,
-        )
+            return apply_rows(self._handle, change, started, updated=count)
 
     def _check(self) -> None:
         if not self._values:

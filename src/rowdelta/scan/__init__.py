@@ -5,8 +5,9 @@ from __future__ import annotations
 from rowdelta.scan.checks import check_deletes
 from rowdelta.scan.filters import PARTITION, SPEC
 from rowdelta.scan.integer_keys import integer_sql, is_integer
-from rowdelta.scan.key_sets import unpack_words
+from rowdelta.scan.key_sets import IntegerKeys, integer_keys, unpack_words
 from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, live_rows, quote
+from rowdelta.scan.scopes import scope_of
 from rowdelta.scan.time_travel import live_frame
 from rowdelta.scan.views import create_view, refresh_views
 
@@ -14,14 +15,17 @@ __all__ = [
     "MAX_BROADCAST_BYTES",
     "PARTITION",
     "SPEC",
+    "IntegerKeys",
     "LiveRows",
     "check_deletes",
     "create_view",
+    "integer_keys",
     "integer_sql",
     "is_integer",
     "live_frame",
     "live_rows",
     "quote",
     "refresh_views",
+    "scope_of",
     "unpack_words",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import FormatError, TableError
+from rowdelta.iceberg.manifests import spec_id
 
 if TYPE_CHECKING:
     from rowdelta.iceberg import DeleteEntry, SnapshotFiles, TableMetadata
@@ -40,10 +41,10 @@ def check_deletes(metadata: TableMetadata, files: SnapshotFiles) -> None:
 
 def _check_specs(metadata: TableMetadata, files: SnapshotFiles) -> None:
     for manifest in files.listing.records:
-        spec_id = manifest.get("partition_spec_id")
-        if spec_id not in metadata.specs:
+        found = spec_id(manifest)
+        if found not in metadata.specs:
             raise TableError(
-                f"manifest {manifest['manifest_path']} is of partition spec {spec_id}, which the table does not have",
+                f"manifest {manifest['manifest_path']} is of partition spec {found}, which the table does not have",
                 hint="the manifest list is damaged; which deletes apply cannot be known",
             )
 

@@ -15,9 +15,11 @@ from rowdelta.scan.deleted_keys import DeletedKeysBuilder
 from rowdelta.scan.filters import AGE, PARTITION, SPEC
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from pyspark.sql import Column, DataFrame
 
-    from rowdelta.iceberg import DataEntry, Field, Snapshot, TableHandle
+    from rowdelta.iceberg import DataEntry, DeleteEntry, Field, Snapshot, TableHandle
     from rowdelta.scan.filters import DeletedKeys
 
 MAX_BROADCAST_BYTES: Final = 256 << 20
@@ -69,13 +71,29 @@ def read(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_
 
 
 def live_rows(
-    handle: TableHandle, files: SnapshotFiles, schema_id: int, metadata_columns: tuple[str, ...] = ()
+    handle: TableHandle,
+    files: SnapshotFiles,
+    schema_id: int,
+    metadata_columns: tuple[str, ...] = (),
+    *,
+    only: AbstractSet[str] | None = None,
+    deletes: tuple[DeleteEntry, ...] | None = None,
 ) -> LiveRows:
-    """Puts the shadow of a snapshot and its equality deletes together."""
+    """Puts the shadow of a snapshot and its equality deletes together.
+
+    Args:
+        handle: The table.
+        files: The snapshot.
+        schema_id: The schema to read with.
+        metadata_columns: Metadata columns to read as well.
+        only: The data files to read; all of them when left out.
+        deletes: The equality deletes to make joins for; all of them when left out.
+    """
     schema = handle.metadata.schemas[schema_id]
     keys = {field_id for entry in files.equality_deletes for field_id in entry.equality_ids}
     dropped = [_dropped(handle, field_id) for field_id in sorted(keys - set(schema.by_id))]
-    frame = shadow(handle, files, schema_id, dropped)
+    frame = shadow(handle, files, schema_id, dropped, only)
+    files = files if deletes is None else replace(files, equality_deletes=deletes)
     columns = [column.name for column in schema.fields]
     struct = _partition_type(frame)
     young = files.young_files(handle) if files.equality_deletes else []

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg.names import quoted
+from rowdelta.iceberg.names import dotted, quoted
 from rowdelta.sql.identifiers import alias_of, name_parts, same
 from rowdelta.sql.substitution import qualifier_length
 
@@ -69,11 +69,6 @@ class Change:
                 if length and column.parts[length].lower() in self.columns:
                     yield column, length
 
-    def unqualify(self, node: Node) -> None:
-        """Takes the target's name from its columns: `t.id` becomes `id`."""
-        for column, length in self.target_columns(node):
-            self.edited.replace(column.starts[0], column.starts[length], "")
-
     def qualify(self, node: Node) -> None:
         """Puts the target's name before its columns, where the source may have columns of the same name."""
         qualified = {column for column, _ in self.target_columns(node)}
@@ -118,8 +113,8 @@ class Change:
         parts = name_parts(node, self.edited.text)
         for length in range(min(len(parts) - 1, len(self.qualifier)), 0, -1):
             if same(parts[:length], self.qualifier[-length:]) and parts[length].lower() in self.columns:
-                return ".".join(parts[length:])
-        return ".".join(parts)
+                return dotted(parts[length:])
+        return dotted(parts)
 
     def value(self, node: Node) -> str:
         """The text of a new value."""

@@ -1,0 +1,60 @@
+"""Delta's change data feed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, null_in
+from rowdelta.errors import InputError
+from rowdelta.scan import quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from rowdelta.cdc.records import Shape
+
+_WRITES: Final = ("insert", "update_postimage")
+_DELETES: Final = ("delete", "update_preimage")
+_COLUMNS: Final = ("_change_type", "_commit_version", "_commit_timestamp")
+
+
+@dataclass(frozen=True)
+class DeltaFeed:
+    """Rows as `spark.readStream.format("delta").option("readChangeFeed", "true")` gives them.
+
+    The image of a row before an update deletes its key, and the image after it writes the row: so a key that changes
+    is followed. Inside one commit deletes come first.
+    """
+
+    @property
+    def aside(self) -> tuple[str, ...]:
+        """Columns of the source that serve the reader alone: none is left."""
+        return ()
+
+    def read(self, frame: DataFrame, shape: Shape) -> DataFrame:
+        """Records of a batch; see `Records.read`."""
+        missing = [name for name in _COLUMNS if name not in frame.columns]
+        if missing:
+            raise InputError(
+                f"the source has no column {', '.join(missing)}, so it is no change data feed",
+                hint="read it with option('readChangeFeed', 'true')",
+            )
+        kind = F.col("_change_type")
+        deleted = F.coalesce(kind.isin(*_DELETES), F.lit(False))
+        strange = ~F.coalesce(kind.isin(*_WRITES, *_DELETES), F.lit(False))
+        values = {name: F.col(quote(name)) for name in shape.types.names if name in frame.columns}
+        shown = F.concat(F.lit("unknown change type "), F.coalesce(kind, F.lit("null")))
+        reason = first_reason((strange, shown), *null_in(shape.key, values))
+        return frame.select(
+            *(F.col(quote(name)) for name in frame.columns if name not in _COLUMNS),
+            deleted.alias(DELETED),
+            F.struct(F.col("_commit_version"), F.when(deleted, 0).otherwise(1).alias("step")).alias(ORDER),
+            reason.alias(BAD),
+            F.to_json(F.struct("*")).alias(RAW),
+            F.col("_commit_timestamp").alias(AT),
+            F.lit(False).alias(SKIP),
+            F.lit(False).alias(EXTRA),
+        )

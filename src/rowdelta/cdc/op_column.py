@@ -1,0 +1,70 @@
+"""Plain rows of changes, with or without a column that says what was done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, null_in
+from rowdelta.errors import InputError
+from rowdelta.scan import quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from rowdelta.cdc.records import Shape
+
+
+@dataclass(frozen=True)
+class OpColumn:
+    """Rows by the names of the table's columns.
+
+    Attributes:
+        op: The column that says what was done; None where every row is an upsert.
+        upserts: Its values for rows that are inserted or replaced; upper and lower case are the same.
+        deletes: Its values for keys that are deleted.
+        at: The column with the time of a change, for the lag that progress shows.
+    """
+
+    op: str | None = None
+    upserts: tuple[str, ...] = ("c", "r", "u", "i", "insert", "update", "upsert")
+    deletes: tuple[str, ...] = ("d", "delete")
+    at: str | None = None
+
+    @property
+    def aside(self) -> tuple[str, ...]:
+        """Columns of the source that serve the reader alone."""
+        return tuple(name for name in (self.op, self.at) if name is not None)
+
+    def read(self, frame: DataFrame, shape: Shape) -> DataFrame:
+        """Records of a batch; see `Records.read`."""
+        known = {name.lower(): name for name in frame.columns}
+        for name in (self.op, self.at):
+            if name is not None and name.lower() not in known:
+                raise InputError(
+                    f"the changes have no column {name!r}", hint=f"their columns are {', '.join(frame.columns)}"
+                )
+        op = F.lit(None).cast("string") if self.op is None else F.lower(F.col(quote(self.op)).cast("string"))
+        tests: list[tuple[Column, str | Column]] = []
+        if self.op is not None:
+            strange = ~F.coalesce(op.isin(*(value.lower() for value in (*self.upserts, *self.deletes))), F.lit(False))
+            shown = F.coalesce(F.col(quote(self.op)).cast("string"), F.lit("null"))
+            tests.append((strange, F.concat(F.lit(f"unknown {self.op} "), shown)))
+        deleted = F.coalesce(op.isin(*(value.lower() for value in self.deletes)), F.lit(False))
+        values = {name: F.col(quote(known[name.lower()])) for name in shape.types.names if name.lower() in known}
+        tests += null_in(shape.key, values)
+        required = [name for name in shape.required if name not in shape.key]
+        tests += [(~deleted & test, reason) for test, reason in null_in(required, values)]
+        at = F.lit(None).cast("timestamp") if self.at is None else F.col(quote(self.at)).cast("timestamp")
+        return frame.select(
+            "*",
+            deleted.alias(DELETED),
+            F.lit(None).cast("int").alias(ORDER),
+            first_reason(*tests).alias(BAD),
+            F.to_json(F.struct("*")).alias(RAW),
+            at.alias(AT),
+            F.lit(False).alias(SKIP),
+            F.lit(False).alias(EXTRA),
+        )

@@ -1,0 +1,92 @@
+"""What a stream did, batch by batch, told to whoever listens."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from rich.console import Console
+
+log: Final = logging.getLogger("rowdelta")
+
+
+@dataclass(frozen=True)
+class BatchProgress:
+    """One batch of a stream.
+
+    Attributes:
+        stream_id: The stream.
+        batch_id: The batch's number.
+        replayed: The table already had this batch, so that nothing was done.
+        records: Records that came; each is a change, a bad one, or one with nothing to do.
+        changes: Changes that were taken.
+        skipped: Records with nothing to do, such as tombstones.
+        bad: Records that were refused, and are in quarantine.
+        keys: Distinct keys.
+        rows: Rows written.
+        bytes: Bytes written, of rows and deletes.
+        commits: Commits of this run so far.
+        lag_seconds: The age of the newest change when its commit was done; None where changes have no time.
+        debt: Live equality deletes of the branch after the batch.
+        resolved: Whether the stream resolved the deletes after this batch.
+        snapshot_id: The snapshot of the batch; None when there was nothing to commit.
+        seconds: How long the batch took, resolving included.
+    """
+
+    stream_id: str
+    batch_id: int
+    replayed: bool = False
+    records: int = 0
+    changes: int = 0
+    skipped: int = 0
+    bad: int = 0
+    keys: int = 0
+    rows: int = 0
+    bytes: int = 0
+    commits: int = 0
+    lag_seconds: float | None = None
+    debt: int = 0
+    resolved: bool = False
+    snapshot_id: int | None = None
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers as a plain dictionary."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        if self.replayed:
+            return f"batch {self.batch_id}: already in the table, skipped"
+        parts = [f"{self.records:,} records", f"{self.keys:,} keys", f"{self.rows:,} rows", f"{self.bytes:,} bytes"]
+        parts += [f"{self.bad:,} bad"] if self.bad else []
+        parts += [f"lag {self.lag_seconds:.0f} s"] if self.lag_seconds is not None else []
+        parts += [f"debt {self.debt:,} deletes", "resolved"] if self.resolved else [f"debt {self.debt:,} deletes"]
+        return f"batch {self.batch_id}: {', '.join(parts)}, {self.seconds:.1f} s"
+
+
+Listener = Callable[[BatchProgress], None]
+
+
+def tell(progress: BatchProgress, listeners: list[Listener]) -> None:
+    """Tells the log and every listener; one that fails does not stop the stream."""
+    log.info("stream %s, %s", progress.stream_id, progress)
+    for listener in listeners:
+        _tell(progress, listener)
+
+
+def _tell(progress: BatchProgress, listener: Listener) -> None:
+    try:
+        listener(progress)
+    except Exception:
+        log.exception("a progress listener failed")
+
+
+def terminal_lines() -> list[Listener]:
+    """A line for each batch where someone looks at a terminal."""
+    if not sys.stderr.isatty():
+        return []
+    console = Console(stderr=True, highlight=True)
+    return [lambda progress: console.print(str(progress))]

@@ -1,0 +1,132 @@
+"""Commands that look after a table: its delete debt, advice, and what to remove."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - typer reads it
+from typing import Annotated
+
+import typer
+
+from rowdelta.cli.options import AsJson, Branch, DryRun, TableName, Warehouse, app
+from rowdelta.cli.output import print_json
+
+OlderThan = Annotated[
+    str | None, typer.Option("--older-than", help="A time (`2024-01-31`, UTC) or an age (`5d`, `36h`).")
+]
+
+
+@app.command(epilog="Example: `rowdelta debt db.orders --warehouse warehouse --html debt.html`")
+def debt(
+    table: TableName,
+    warehouse: Warehouse,
+    plot: Annotated[Path | None, typer.Option(help="Also draw it: a .png, .svg or .pdf file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write the report as one HTML page.")] = None,
+    top: Annotated[int, typer.Option(min=1, help="Partitions and data files to list.")] = 10,
+    branch: Branch = "main",
+    as_json: AsJson = False,
+) -> None:
+    """Show what the deletes of a table cost its readers, who can read it, and what to do about it."""
+    from rowdelta.cli.warehouse import open_table
+
+    found = open_table(table, warehouse, branch).debt()
+    if as_json:
+        typer.echo(found.to_json())
+    else:
+        found.show(top=top)
+    for path in (None if plot is None else found.plot(plot), None if html is None else found.to_html(html)):
+        if path is not None:
+            typer.echo(f"wrote {path}", err=as_json)
+
+
+@app.command(epilog="Example: `rowdelta advise db.orders --warehouse warehouse`")
+def advise(table: TableName, warehouse: Warehouse, branch: Branch = "main", as_json: AsJson = False) -> None:
+    """Recommend encoding, mode and a maintenance schedule, by the debt and the recent commits."""
+    from rich.console import Console
+
+    from rowdelta.cli.warehouse import open_table
+    from rowdelta.report import advice_text, commands
+
+    found = open_table(table, warehouse, branch).advise()
+    place = ("--warehouse", str(warehouse))
+    if as_json:
+        lines = [commands(found.table, item, place) for item in found.recommendations]
+        document = found.to_dict()
+        for item, shell in zip(document["recommendations"], lines, strict=True):
+            item["shell"] = shell
+        print_json(document)
+    else:
+        Console(highlight=False).print(advice_text(found, place), soft_wrap=True)
+
+
+@app.command("remove-dangling", epilog="Example: `rowdelta remove-dangling db.orders --warehouse warehouse --dry-run`")
+def remove_dangling(
+    table: TableName, warehouse: Warehouse, branch: Branch = "main", dry_run: DryRun = False, as_json: AsJson = False
+) -> None:
+    """Remove delete files that apply to no data file any more."""
+    from rowdelta.cli.changes import show_plan
+    from rowdelta.cli.warehouse import open_table
+
+    operation = open_table(table, warehouse, branch).remove_dangling()
+    if dry_run:
+        show_plan(operation, as_json=as_json)
+        return
+    result = operation.execute()
+    if as_json:
+        print_json(result.to_dict())
+    elif result.snapshot_id is None:
+        typer.echo("no dangling delete files: nothing changed")
+    else:
+        typer.echo(f"{result.delete_files_removed:,} delete files removed, snapshot {result.snapshot_id}")
+
+
+@app.command(epilog="Example: `rowdelta expire db.orders --warehouse warehouse --older-than 5d --retain-last 10`")
+def expire(
+    table: TableName,
+    warehouse: Warehouse,
+    older_than: OlderThan = None,
+    retain_last: Annotated[int | None, typer.Option(min=1, help="Snapshots of each branch to keep anyway.")] = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove old snapshots, and the files that no other snapshot needs."""
+    from rowdelta.cli.ages import parse_age
+    from rowdelta.cli.changes import show_plan
+    from rowdelta.cli.warehouse import open_table
+
+    operation = open_table(table, warehouse).expire(parse_age(older_than), retain_last)
+    if dry_run:
+        show_plan(operation, as_json=as_json)
+        return
+    result = operation.execute()
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        metadata = result.manifests_removed + result.manifest_lists_removed
+        typer.echo(
+            f"{result.snapshots_expired:,} snapshots expired; {result.data_files_removed:,} data files, "
+            f"{result.delete_files_removed:,} delete files and {metadata:,} metadata files removed"
+        )
+
+
+@app.command(epilog="Example: `rowdelta orphans db.orders --warehouse warehouse --older-than 7d`")
+def orphans(
+    table: TableName,
+    warehouse: Warehouse,
+    older_than: OlderThan = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Remove them; without it they are only listed.")] = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """List files in a table's folder that no snapshot knows, older than 3 days, or remove them."""
+    from rowdelta.cli.ages import parse_age
+    from rowdelta.cli.warehouse import open_table
+
+    operation = open_table(table, warehouse).remove_orphans(parse_age(older_than), dry_run=dry_run or not delete)
+    result = operation.execute()
+    if as_json:
+        print_json(result.to_dict())
+        return
+    for path in result.orphan_files:
+        typer.echo(path)
+    done = "removed" if not result.dry_run else "found; --delete removes them"
+    typer.echo(f"{len(result.orphan_files):,} orphan files {done}" if result.orphan_files else "no orphan files")

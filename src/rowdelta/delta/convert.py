@@ -1,0 +1,351 @@
+"""`rd.from_delta()`: a Delta table as an Iceberg table over the same data files, deletes included."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rowdelta.delta.actions import join_commits
+from rowdelta.delta.mirror import (
+    FOLDER,
+    SNAPSHOT_VERSION,
+    SOURCE,
+    TABLE_ID,
+    VERSION,
+    Counts,
+    Mirror,
+    Settings,
+    difference,
+)
+from rowdelta.delta.paths import data_path
+from rowdelta.delta.progress import showing
+from rowdelta.delta.schema import convert_schema
+from rowdelta.delta.source import DeltaSource
+from rowdelta.delta.state import held_files
+from rowdelta.delta.vectors import INLINE
+from rowdelta.delta.verify import check_same_rows
+from rowdelta.errors import CommitStateUnknownError, InputError, TableError
+from rowdelta.iceberg import NewTable, TableHandle
+from rowdelta.ops import Operation, Plan, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pyspark.sql import SparkSession
+
+    from rowdelta.delta.actions import AddFile
+    from rowdelta.delta.progress import OnDeltaProgress
+    from rowdelta.iceberg import LogFile
+
+log: Final = logging.getLogger("rowdelta")
+MODES: Final = ("auto", "full", "incremental")
+STATISTICS: Final = ("log", "footer")
+GRANULARITIES: Final = ("commit", "range")
+VERSIONS: Final = (2, 3)
+
+
+@dataclass(frozen=True)
+class FromDeltaResult(Result):
+    """What a conversion did.
+
+    Attributes:
+        mode: `full` or `incremental`; `none` when there was nothing to do.
+        version: The Delta version that the table is at now.
+        from_version: The Delta version that it was at before; None for a new table.
+        snapshot_ids: The snapshots that were made, in order.
+        data_files_removed: Data files that the table does not have any more.
+        deletion_vectors: Delta's deletion vectors that were copied.
+        inline_deletion_vectors: Those of them that were in the log itself.
+        deleted_rows: The rows that these vectors delete.
+        bytes_copied: Their size.
+        verified_rows: The rows that were compared and found equal; None without `verify`.
+    """
+
+    mode: str = "none"
+    version: int = 0
+    from_version: int | None = None
+    snapshot_ids: tuple[int, ...] = ()
+    data_files_removed: int = 0
+    deletion_vectors: int = 0
+    inline_deletion_vectors: int = 0
+    deleted_rows: int = 0
+    bytes_copied: int = 0
+    verified_rows: int | None = None
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `rd.from_delta()` was told; its docstring explains them."""
+
+    mode: str = "auto"
+    version: int | None = None
+    stats: str = "log"
+    format_version: int | None = None
+    snapshots: str = "commit"
+    location: str | None = None
+    delete_folder: str | None = None
+    verify: bool = False
+    verify_files: bool = False
+    progress: OnDeltaProgress | None = None
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is to be done: a whole state, or commits one after another."""
+
+    mode: str
+    from_version: int | None
+    files: list[LogFile]
+    reason: str
+
+
+class FromDelta(Operation[FromDeltaResult]):
+    """A conversion, ready to be looked at or run. Made by `rd.from_delta()`."""
+
+    def __init__(self, spark: SparkSession, source: str, target: str, options: Options) -> None:
+        _one_of("mode", options.mode, MODES)
+        _one_of("stats", options.stats, STATISTICS)
+        _one_of("snapshots", options.snapshots, GRANULARITIES)
+        _one_of("format_version", options.format_version, (None, *VERSIONS))
+        self._spark = spark
+        self._name = source
+        self._target = target
+        self._options = options
+
+    def plan(self) -> Plan:
+        """What `execute` would do: the versions, the files and the deletion vectors. Changes nothing."""
+        source = DeltaSource(self._spark, self._name, self._options.version)
+        handle = self._open()
+        work = self._decide(source, handle)
+        title = f"from_delta {source.root} version {source.version} -> {self._target}"
+        steps = [("mode", f"{work.mode}: {work.reason}")]
+        if work.mode == "full":
+            whole = source.whole()
+            schema = convert_schema(whole.metadata) if handle is None and whole.metadata is not None else None
+            if schema is not None:
+                columns = f"{len(schema.fields)} columns"
+                parts = ", ".join(leaf.name for leaf in schema.partition.values())
+                steps.append(("schema", f"{columns}, partitioned by {parts}" if parts else columns))
+            held = set() if handle is None else held_files(handle).keys()
+            wanted = {data_path(source.root, path) for path in whole.adds}
+            steps += _told(whole.adds.values(), len(wanted - held), len(held - wanted))
+        elif work.mode == "incremental":
+            assert handle is not None
+            joined = join_commits(source.read(work.files, joined=False))
+            found = difference(handle, source.root, joined)
+            steps.append(("commits", f"{work.files[0].version} to {work.files[-1].version}"))
+            if joined.metadata is not None:
+                steps.append(("schema", "follows the Delta table's"))
+            steps += _told(found.vectors.values(), len(found.new), len(found.gone))
+        return Plan(title, tuple(steps))
+
+    def execute(self) -> FromDeltaResult:
+        """Converts: every Delta commit in one snapshot, which holds its data files and its deletes together."""
+        started = time.monotonic()
+        source = DeltaSource(self._spark, self._name, self._options.version)
+        handle = self._open()
+        work = self._decide(source, handle)
+        if self._options.delete_folder is not None:
+            _check_apart(source.root, "the folder of delete files", self._options.delete_folder)
+        if work.mode == "full" and handle is not None and work.from_version is not None:
+            log.warning("%s is converted as a whole: %s", self._target, work.reason)
+        counts = Counts()
+        with showing(f"from_delta {self._target}", self._options.progress) as progress:
+            settings = self._settings(source)
+            if work.mode == "full" and handle is None:
+                handle, counts = self._create(source, settings, progress)
+            elif work.mode == "full":
+                assert handle is not None
+                counts = Mirror(handle, settings, progress).replace_all(source.whole(), {TABLE_ID: source.table_id})
+            elif work.mode == "incremental":
+                assert handle is not None
+                mirror = Mirror(handle, settings, progress)
+                for commit in source.read(work.files, joined=self._options.snapshots == "range"):
+                    counts += mirror.apply(commit)
+        assert handle is not None
+        rows = check_same_rows(handle, source.root, source.version) if self._options.verify else None
+        return FromDeltaResult(
+            **asdict(counts),
+            snapshot_id=counts.snapshot_ids[-1] if counts.snapshot_ids else None,
+            rows_deleted=None,
+            mode=work.mode,
+            version=source.version,
+            from_version=work.from_version,
+            verified_rows=rows,
+            seconds=time.monotonic() - started,
+        )
+
+    def _settings(self, source: DeltaSource) -> Settings:
+        return Settings(
+            root=source.root,
+            zone=self._spark.conf.get("spark.sql.session.timeZone") or "UTC",
+            stats=self._options.stats,
+            verify_files=self._options.verify_files,
+            folder=self._options.delete_folder,
+        )
+
+    def _open(self) -> TableHandle | None:
+        """The Iceberg table, if it is there."""
+        if not NewTable(self._spark, self._target, ()).exists():
+            return None
+        return TableHandle(self._spark, self._target)
+
+    def _create(self, source: DeltaSource, settings: Settings, progress: OnDeltaProgress) -> tuple[TableHandle, Counts]:
+        whole = source.whole()
+        assert whole.metadata is not None
+        # Refuses what cannot be had before anything is made.
+        fields = convert_schema(whole.metadata).fields
+        new = NewTable(self._spark, self._target, fields)
+        _check_apart(source.root, "the Iceberg table", new.location(self._options.location))
+        properties = {
+            "format-version": str(self._options.format_version or max(VERSIONS)),
+            "gc.enabled": "false",
+            SOURCE: source.root,
+            **({} if self._options.delete_folder is None else {FOLDER: self._options.delete_folder}),
+        }
+        new.create(self._options.location, properties)
+        try:
+            handle = TableHandle(self._spark, self._target)
+            return handle, Mirror(handle, settings, progress).apply(whole, {TABLE_ID: whole.metadata.id})
+        except CommitStateUnknownError:
+            raise
+        except BaseException:
+            new.drop()
+            raise
+
+    def _decide(self, source: DeltaSource, handle: TableHandle | None) -> _Work:
+        if handle is None:
+            if self._options.mode == "incremental":
+                raise InputError(f"no table {self._target} to bring up to date", hint="mode='auto' or 'full' makes it")
+            return _Work("full", None, [], f"{self._target} is new")
+        properties = handle.metadata.properties
+        self._check_target(source, handle)
+        synced = int(properties[VERSION]) if VERSION in properties else None
+        if self._options.mode == "full":
+            if synced == source.version and not _astray(handle, source):
+                return _Work("none", synced, [], f"the table is at version {synced}")
+            return _Work("full", None, [], "as asked")
+        if synced is not None and source.version < synced:
+            raise InputError(
+                f"{self._target} is at Delta version {synced}, after version {source.version}",
+                hint="mode='full' takes it back",
+            )
+        why = "it was never converted to its end" if synced is None else _astray(handle, source)
+        files = None if why or synced is None else source.commits_after(synced)
+        if files is not None:
+            if not files:
+                return _Work("none", synced, [], f"the table is at version {synced}")
+            return _Work("incremental", synced, files, f"{len(files)} commits after version {synced}")
+        why = why or f"the Delta log has no complete record of what came after version {synced}"
+        if self._options.mode == "incremental":
+            raise InputError(f"{self._target} cannot be brought up to date: {why}", hint="use mode='full' or 'auto'")
+        return _Work("full", synced, [], why)
+
+    def _check_target(self, source: DeltaSource, handle: TableHandle) -> None:
+        metadata = handle.metadata
+        known = metadata.properties.get(SOURCE)
+        if known is None:
+            raise TableError(
+                f"{self._target} is there and was not made from a Delta table", hint="choose another name for it"
+            )
+        if known != source.root:
+            raise TableError(f"{self._target} was made from the Delta table at {known}, not from {source.root}")
+        if self._options.format_version not in {None, metadata.format_version}:
+            raise InputError(
+                f"{self._target} has format version {metadata.format_version}, not {self._options.format_version}",
+                hint="leave format_version out, or upgrade the table with ALTER TABLE",
+            )
+
+
+def from_delta(
+    spark: SparkSession,
+    source: str | os.PathLike[str],
+    target: str,
+    mode: str = "auto",
+    version: int | None = None,
+    *,
+    stats: str = "log",
+    format_version: int | None = None,
+    snapshots: str = "commit",
+    location: str | None = None,
+    delete_folder: str | None = None,
+    verify: bool = False,
+    verify_files: bool = False,
+    progress: OnDeltaProgress | None = None,
+) -> FromDelta:
+    """Makes an Iceberg table over the data files of a Delta table, or brings it up to date.
+
+    Data files stay where they are. Deletion vectors are copied, byte for byte, into Puffin files of the Iceberg table.
+    Call it again after the Delta table has changed: each new Delta commit becomes one snapshot.
+
+    Args:
+        spark: A session with Iceberg and Delta Lake, such as `rd.session(..., delta=True)`.
+        source: The Delta table: its folder, or its name in a catalog.
+        target: The Iceberg table, made when it is missing.
+        mode: `incremental` applies the commits since the last call, `full` makes the table what the Delta table is,
+            whatever it was; `auto` is incremental where that is possible.
+        version: The Delta version to convert; left out, the newest.
+        stats: Where the metrics of data files come from: `log`, or `footer` to read the files' own.
+        format_version: Of a new table: 3 (default) has deletion vectors, 2 has position delete files.
+        snapshots: `commit` makes a snapshot of every Delta commit, `range` one of all new commits together.
+        location: The folder of a new table; left out, the catalog decides.
+        delete_folder: Where delete files go; left out, the folder `deletion-vectors` of the Iceberg table.
+        verify: Compare the rows of both tables afterwards.
+        verify_files: Read the footer of every new data file: is it there, and is it what the log says?
+        progress: Called with a `DeltaProgress`; left out, a terminal shows a bar.
+
+    Examples:
+        >>> import rowdelta as rd
+        >>> rd.from_delta(spark, "data/orders", "lake.db.orders").execute()  # doctest: +SKIP
+    """
+    options = Options(
+        mode, version, stats, format_version, snapshots, location, delete_folder, verify, verify_files, progress
+    )
+    return FromDelta(spark, os.fspath(source), target, options)
+
+
+def _astray(handle: TableHandle, source: DeltaSource) -> str:
+    """Why the table is not what the last conversion left; empty when it is."""
+    properties, head = handle.metadata.properties, handle.snapshot()
+    if properties.get(TABLE_ID) != source.table_id:
+        return "another Delta table has taken the place of the one that it was made from"
+    expected = properties.get(SNAPSHOT_VERSION)
+    if (None if head is None else head.summary.get(VERSION, "")) != expected:
+        return "its newest snapshot is not the one that the last conversion made"
+    return ""
+
+
+def _told(adds: Collection[AddFile], new: int, removed: int) -> list[tuple[str, str]]:
+    """The steps of a plan that say what there is to do."""
+    vectors = [add.vector for add in adds if add.vector is not None]
+    inline = sum(vector.storage_type == INLINE for vector in vectors)
+    rows = sum(vector.cardinality for vector in vectors)
+    size = sum(vector.size_in_bytes for vector in vectors)
+    return [
+        ("data files", f"{new:,} to add where they are, {removed:,} to remove"),
+        ("deletion vectors", f"{len(vectors):,} ({inline:,} inline), {rows:,} rows, {size:,} bytes to copy"),
+    ]
+
+
+def _one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    if value not in allowed:
+        raise InputError(f"{name} is {value!r}", hint=f"it can be {', '.join(map(repr, allowed))}")
+
+
+def _check_apart(delta: str, what: str, place: str) -> None:
+    """The two tables must not share a folder: VACUUM would delete Iceberg's files, dropping the table Delta's."""
+    first, second = (f"{_plain(path)}/" for path in (delta, place))
+    if first.startswith(second) or second.startswith(first):
+        raise InputError(
+            f"{what} would be at {place}, and the Delta table is at {delta}: VACUUM of the one would delete files of "
+            "the other",
+            hint="choose another location or another name",
+        )
+
+
+def _plain(path: str) -> str:
+    """A path without the ways in which local paths are written."""
+    return ("/" + path[5:].lstrip("/") if path.startswith("file:") else path).rstrip("/")

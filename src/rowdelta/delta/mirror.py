@@ -1,0 +1,302 @@
+"""One change of a Delta table as one snapshot of the Iceberg table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from rowdelta.delta.files import FileConverter
+from rowdelta.delta.layout import Layout, current_layout, next_layout
+from rowdelta.delta.paths import data_path
+from rowdelta.delta.progress import DeltaProgress
+from rowdelta.delta.state import all_deletes, deletes_of, held_files, held_paths, removable
+from rowdelta.delta.vectors import INLINE, DeletedRows, VectorCopier
+from rowdelta.errors import TableError
+from rowdelta.iceberg import ContentFile, RowChange, Validation, row_filter, update_table
+from rowdelta.ops.changes import apply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rowdelta.delta.actions import AddFile, DeltaCommit, RemoveFile
+    from rowdelta.delta.progress import OnDeltaProgress
+    from rowdelta.iceberg import NewDelete, TableHandle, TableUpdate, Uncommitted
+
+SOURCE: Final = "rowdelta.delta.source"
+TABLE_ID: Final = "rowdelta.delta.id"
+VERSION: Final = "rowdelta.delta.version"
+TIMESTAMP: Final = "rowdelta.delta.timestamp"
+OPERATION: Final = "rowdelta.delta.operation"
+SNAPSHOT_VERSION: Final = "rowdelta.delta.snapshot-version"
+FOLDER: Final = "rowdelta.delta.delete-folder"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to convert.
+
+    Attributes:
+        root: The Delta table's folder.
+        zone: The time zone of partition values that carry none.
+        stats: `log` or `footer`: where the metrics of data files come from.
+        verify_files: Whether every new data file must be there, with the columns that it should have.
+        folder: Where delete files go; None for a folder of the Iceberg table.
+    """
+
+    root: str
+    zone: str
+    stats: str = "log"
+    verify_files: bool = False
+    folder: str | None = None
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a change came to."""
+
+    snapshot_ids: tuple[int, ...] = ()
+    rows_inserted: int = 0
+    data_files_added: int = 0
+    data_files_removed: int = 0
+    delete_files_added: int = 0
+    delete_files_removed: int = 0
+    deletion_vectors: int = 0
+    inline_deletion_vectors: int = 0
+    deleted_rows: int = 0
+    bytes_copied: int = 0
+    bytes_added: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a commit does to the files of the table, by the paths that Iceberg has.
+
+    Attributes:
+        new: Files that come.
+        gone: Files that go.
+        vectors: Files that stay or come, with the rows that are deleted from now on.
+        replaced: Files whose delete files go, because they go or have others.
+    """
+
+    new: Mapping[str, AddFile] = field(repr=False)
+    gone: Mapping[str, RemoveFile] = field(repr=False)
+    vectors: Mapping[str, AddFile] = field(repr=False)
+    replaced: frozenset[str] = field(repr=False)
+
+
+def difference(handle: TableHandle, root: str, commit: DeltaCommit) -> Difference:
+    """Sorts the actions of a commit: a file that is removed and added at once is the same file with other deletes."""
+    adds = {data_path(root, path): add for path, add in commit.adds.items()}
+    removes = {data_path(root, path): remove for path, remove in commit.removes.items()}
+    unsure = {path for path, remove in removes.items() if remove.uncertain}
+    for path in unsure - held_paths(handle, unsure):
+        del removes[path]
+    # An action that brings no new rows may describe a file anew that the table has already, for better statistics.
+    again = held_paths(handle, {path for path, add in adds.items() if not add.data_change and path not in removes})
+    stays = again | (adds.keys() & removes.keys())
+    changed = {path for path in stays if path in again or removes[path].vector != adds[path].vector}
+    return Difference(
+        new={path: add for path, add in adds.items() if path not in stays},
+        gone={path: remove for path, remove in removes.items() if path not in adds},
+        vectors={p: add for p, add in adds.items() if add.vector is not None and (p not in stays or p in changed)},
+        replaced=frozenset(changed | (removes.keys() - adds.keys())),
+    )
+
+
+class Mirror:
+    """Applies changes of one Delta table to one Iceberg table."""
+
+    def __init__(self, handle: TableHandle, settings: Settings, progress: OnDeltaProgress) -> None:
+        self._handle = handle
+        self._settings = settings
+        self._progress = progress
+        self._folder = settings.folder or handle.metadata.properties.get(
+            FOLDER, f"{handle.metadata.location.rstrip('/')}/deletion-vectors"
+        )
+        self._before = current_layout(handle, settings.zone)
+
+    def apply(self, commit: DeltaCommit, properties: Mapping[str, str] | None = None) -> Counts:
+        """Makes one snapshot of a commit, with the table's description changed in the same step.
+
+        Args:
+            commit: What Delta did.
+            properties: Further properties to set.
+        """
+        layout = self._layout(commit)
+        return self._commit(commit, layout, difference(self._handle, self._settings.root, commit), properties or {})
+
+    def replace_all(self, commit: DeltaCommit, properties: Mapping[str, str] | None = None) -> Counts:
+        """Makes the table hold exactly the files of a commit, whatever it holds now, in one snapshot."""
+        held, old = held_files(self._handle), all_deletes(self._handle)
+        adds = {data_path(self._settings.root, path): add for path, add in commit.adds.items()}
+        stays = adds.keys() & held.keys()
+        found = Difference(
+            new={path: add for path, add in adds.items() if path not in stays},
+            gone={},
+            vectors={path: add for path, add in adds.items() if add.vector is not None},
+            replaced=frozenset(),
+        )
+        removed = [held[path] for path in sorted(held.keys() - adds.keys())]
+        return self._commit(
+            commit, self._layout(commit), found, properties or {}, (removed, removable(self._handle, old))
+        )
+
+    def _layout(self, commit: DeltaCommit) -> Layout:
+        if commit.metadata is None:
+            return self._before
+        return next_layout(self._handle, commit.metadata, self._settings.zone)
+
+    def _commit(
+        self,
+        commit: DeltaCommit,
+        layout: Layout,
+        found: Difference,
+        properties: Mapping[str, str],
+        known: tuple[Sequence[ContentFile], Sequence[ContentFile]] | None = None,
+    ) -> Counts:
+        """Commits a difference; `known` are the data files and delete files to remove, where these are known."""
+        handle = self._handle
+        added = self._convert(commit, layout, found.new)
+        removed = self._removed(found.gone) if known is None else known[0]
+        update = self._update(commit, layout, properties)
+        count = self._counting(commit, len(found.vectors), "vectors")
+        copier = VectorCopier(handle, self._settings.root, self._folder, count)
+        deletes = copier.copy(self._deleted_rows(found, layout, added))
+        old = removable(handle, deletes_of(handle, found.replaced)) if known is None else known[1]
+        if not (added or removed or deletes or old):
+            self._describe(update)
+            return Counts()
+        change = RowChange(
+            deletes=deletes,
+            removed_deletes=old,
+            removed_rows=removed,
+            kept_files=added,
+            validation=self._validation(len(removed)),
+            summary={VERSION: str(commit.version), TIMESTAMP: str(commit.timestamp), OPERATION: commit.operation},
+            update=replace(update, properties={**update.properties, SNAPSHOT_VERSION: str(commit.version)}),
+            operation=_operation(commit, added, removed, deletes, old),
+        )
+        snapshot = apply(handle, change)
+        self._before = replace(layout, changed=False)
+        return self._counts(snapshot.id, change, found, copier.bytes_copied)
+
+    def _convert(self, commit: DeltaCommit, layout: Layout, new: Mapping[str, AddFile]) -> list[ContentFile]:
+        count = self._counting(commit, len(new), "files")
+        converter = FileConverter(self._handle, layout, count, stats=self._settings.stats)
+        files = converter.convert(new)
+        # Files with foreign ids are rare, and reading all footers is dear: one is looked at always.
+        some = new if self._settings.verify_files else dict(islice(new.items(), 1))
+        converter.check(some, {file.path: file for file in files})
+        return files
+
+    def _removed(self, gone: Mapping[str, RemoveFile]) -> list[ContentFile]:
+        """Files to remove, in the partitions that they were added with."""
+        layout = self._before
+        unknown = {path for path, remove in gone.items() if remove.partition_values is None}
+        held = held_files(self._handle, unknown) if unknown and layout.partition else {}
+        return [
+            held[path]
+            if path in held
+            else ContentFile(
+                path=path,
+                file_format="PARQUET",
+                record_count=0,
+                file_size_in_bytes=0,
+                spec_id=layout.spec_id,
+                partition=layout.partition_values(remove.partition_values or {}),
+            )
+            for path, remove in gone.items()
+        ]
+
+    def _deleted_rows(self, found: Difference, layout: Layout, added: Sequence[ContentFile]) -> list[DeletedRows]:
+        files = {file.path: file for file in added}
+        staying = {path: add for path, add in found.vectors.items() if path not in files}
+        converter = FileConverter(self._handle, layout, lambda _: None, stats="log")
+        files |= {file.path: file for file in converter.convert(staying)}
+        return [
+            DeletedRows(path, files[path].spec_id, files[path].partition, files[path].record_count, add.vector)
+            for path, add in found.vectors.items()
+            if add.vector is not None
+        ]
+
+    def _update(self, commit: DeltaCommit, layout: Layout, properties: Mapping[str, str]) -> TableUpdate:
+        metadata = self._handle.metadata
+        wanted = {VERSION: str(commit.version), **properties}
+        if commit.metadata is not None:
+            wanted[TABLE_ID] = commit.metadata.id
+        update = layout.update(self._handle, wanted, exact=self._settings.stats == "footer")
+        return replace(
+            update, requires={VERSION: metadata.properties.get(VERSION)}, snapshot_id=metadata.current_snapshot_id
+        )
+
+    def _describe(self, update: TableUpdate) -> None:
+        """Changes the table's description alone."""
+        update_table(self._handle, update)
+        self._before = current_layout(self._handle, self._settings.zone)
+
+    def _validation(self, removed: int) -> Validation:
+        head = self._handle.snapshot()
+
+        def check(made: Uncommitted) -> None:
+            """Every file that Delta removed must have been there."""
+            newest = max(record["sequence_number"] for record in made.listing.records)
+            mine = [r for r in made.listing.records if not r["content"] and r["sequence_number"] == newest]
+            found = sum(record["deleted_files_count"] for record in mine)
+            if found != removed:
+                raise TableError(
+                    f"Delta removed {removed} files, and {self._handle.name} holds {found} of them",
+                    hint="convert again with mode='full'",
+                )
+
+        return Validation(
+            snapshot_id=None if head is None else head.id,
+            row_filter=row_filter(self._handle, None),
+            further=check if removed else None,
+        )
+
+    def _counts(self, snapshot_id: int, change: RowChange, found: Difference, copied: int) -> Counts:
+        vectors = [add.vector for add in found.vectors.values() if add.vector is not None]
+        return Counts(
+            snapshot_ids=(snapshot_id,),
+            rows_inserted=sum(file.record_count for file in change.kept_files),
+            data_files_added=len(change.kept_files),
+            data_files_removed=len(change.removed_rows),
+            delete_files_added=len(change.deletes),
+            delete_files_removed=len(change.removed_deletes),
+            deletion_vectors=len(vectors),
+            inline_deletion_vectors=sum(vector.storage_type == INLINE for vector in vectors),
+            deleted_rows=sum(vector.cardinality for vector in vectors),
+            bytes_copied=copied,
+            bytes_added=change.size_in_bytes,
+        )
+
+    def _counting(self, commit: DeltaCommit, total: int, step: str) -> Callable[[int], None]:
+        done = 0
+
+        def count(more: int) -> None:
+            nonlocal done
+            done += more
+            self._progress(DeltaProgress(commit.version, step, done, total))
+
+        return count
+
+
+def _operation(
+    commit: DeltaCommit,
+    added: Sequence[ContentFile],
+    removed: Sequence[ContentFile],
+    deletes: Sequence[NewDelete],
+    old: Sequence[ContentFile],
+) -> str:
+    """The snapshot's operation in the words of the Iceberg spec."""
+    if commit.replaces:
+        return "replace"
+    if added:
+        return "overwrite" if removed or deletes or old else "append"
+    # Without new files, deletes that are taken back bring rows back.
+    deleted, restored = sum(new.file.record_count for new in deletes), sum(file.record_count for file in old)
+    return "delete" if removed or deleted >= restored else "overwrite"

@@ -1,0 +1,47 @@
+"""Where the files of a Delta table are: paths of the log as paths that Iceberg opens."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from rowdelta.codec.delta import DeletionVectorDescriptor, dv_path
+from rowdelta.errors import FormatError
+
+_MALFORMED: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_ABSOLUTE_VECTOR: Final = "p"
+
+
+def data_path(root: str, path: str) -> str:
+    """The place of a data file.
+
+    Args:
+        root: The table's folder, without escapes.
+        path: The path in the log, with URL escapes; relative to the folder, or absolute.
+
+    Examples:
+        >>> data_path("file:/lake/t", "p=a%2520b/x.parquet")
+        'file:/lake/t/p=a%20b/x.parquet'
+        >>> data_path("s3://lake/t", "s3://other/t/x%20y.parquet")
+        's3://other/t/x y.parquet'
+    """
+    if _MALFORMED.search(path):
+        raise FormatError(f"path {path!r} of the Delta log has a malformed escape", hint="a % must be written as %25")
+    # A colon in the first part of a relative path is escaped by every writer, so this is a scheme.
+    parts = urlsplit(path)
+    decoded = unquote(path[len(parts.scheme) + 1 :], errors="strict") if parts.scheme else unquote(path)
+    if parts.scheme:
+        return f"{parts.scheme}:{decoded}"
+    return decoded if decoded.startswith("/") else f"{root.rstrip('/')}/{decoded}"
+
+
+def vector_path(root: str, vector: DeletionVectorDescriptor) -> str:
+    """The place of the file that holds a deletion vector.
+
+    Examples:
+        >>> vector_path("s3://lake/t", DeletionVectorDescriptor("u", "ab^-aqEH.-t@S}K{vb[*k^", 4, 40, 6))
+        's3://lake/t/ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin'
+    """
+    path = dv_path(vector)
+    return data_path(root, path) if vector.storage_type == _ABSOLUTE_VECTOR else f"{root.rstrip('/')}/{path}"

@@ -1,0 +1,53 @@
+"""How far a conversion has come: a bar where someone watches, a callback where a program does."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from rich.console import Console
+from rich.progress import Progress as Bars
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@dataclass(frozen=True)
+class DeltaProgress:
+    """One look at a running conversion.
+
+    Attributes:
+        version: The Delta version that is being worked on.
+        step: What is being done: `files` or `vectors`.
+        done: How many are done.
+        total: How many there are.
+    """
+
+    version: int
+    step: str
+    done: int
+    total: int
+
+
+OnDeltaProgress: TypeAlias = "Callable[[DeltaProgress], None]"
+
+
+@contextmanager
+def showing(title: str, listener: OnDeltaProgress | None) -> Iterator[OnDeltaProgress]:
+    """Passes progress on to the listener, or to a bar when stderr is a terminal and no one listens."""
+    if listener is not None:
+        yield listener
+    elif sys.stderr.isatty():
+        with Bars(console=Console(stderr=True), transient=True) as bars:
+            task = bars.add_task(title)
+
+            def show(now: DeltaProgress) -> None:
+                bars.update(
+                    task, description=f"{title}, version {now.version}, {now.step}", completed=now.done, total=now.total
+                )
+
+            yield show
+    else:
+        yield lambda _: None

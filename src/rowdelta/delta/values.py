@@ -1,0 +1,147 @@
+"""Values of a Delta log as Iceberg stores them: partition values, and the bounds of columns."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+import struct
+from typing import TYPE_CHECKING, Any, Final
+from zoneinfo import ZoneInfo
+
+from rowdelta.errors import FormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+_EPOCH_DAY: Final = dt.date(1970, 1, 1)
+_MICROSECOND: Final = dt.timedelta(microseconds=1)
+_MILLISECOND: Final = 1000
+_FLOATS: Final = {"float": "<f", "double": "<d"}
+_CONTEXT: Final = decimal.Context(prec=100)
+
+
+def partition_value(text: str | None, kind: str, zone: str) -> Any:
+    """A partition value in Iceberg's JSON form; Delta writes null as nothing or as empty text.
+
+    Args:
+        text: What the log says.
+        kind: The Iceberg type of the column.
+        zone: The time zone of times that carry none.
+
+    Examples:
+        >>> partition_value("7", "int", "UTC"), partition_value("", "string", "UTC")
+        (7, None)
+        >>> partition_value("2024-01-31 10:00:00", "timestamptz", "Europe/Berlin")
+        '2024-01-31T09:00:00+00:00'
+    """
+    if text is None or not text:
+        return None
+    try:
+        return _partition_value(text, kind, zone)
+    except (ValueError, ArithmeticError, UnicodeError) as error:
+        raise FormatError(f"partition value {text!r} of the Delta log is no {kind}: {error}") from error
+
+
+def _partition_value(text: str, kind: str, zone: str) -> Any:
+    if kind == "timestamptz":
+        time = _parse_time(text)
+        zoned = time if time.tzinfo else time.replace(tzinfo=ZoneInfo(zone))
+        return zoned.astimezone(dt.timezone.utc).isoformat()
+    if kind.startswith("decimal"):
+        return format(_scaled(decimal.Decimal(text), kind), "f")
+    return _FROM_TEXT.get(kind, str)(text)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("Iceberg's JSON has no such number")
+    return number
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in {"true", "false"}:
+        raise ValueError("it is neither true nor false")
+    return text.lower() == "true"
+
+
+def _without_zone(text: str) -> str:
+    return _parse_time(text).replace(tzinfo=None).isoformat()
+
+
+def bound(value: Any, kind: str, *, upper: bool) -> bytes | None:
+    r"""A bound from Delta's statistics in Iceberg's binary form; None where it says nothing for certain.
+
+    Args:
+        value: What the JSON says, numbers with a fraction as Decimal.
+        kind: The Iceberg type of the column.
+        upper: Whether it bounds from above. Delta cuts times to milliseconds, so that one more is needed there.
+
+    Examples:
+        >>> bound(258, "int", upper=False), bound("abc", "string", upper=True)
+        (b'\x02\x01\x00\x00', b'abc')
+    """
+    try:
+        return _bound(value, kind, upper=upper)
+    except (ValueError, ArithmeticError, TypeError, struct.error, UnicodeError):
+        return None  # a date before the year 1, a number that is no number: no bound is always true
+
+
+def _bound(value: Any, kind: str, *, upper: bool) -> bytes | None:
+    if kind in _FLOATS:
+        number = float(value)
+        # Zero has two signs, and they are equal: the bound must hold for both.
+        number = number or (0.0 if upper else -0.0)
+        return None if math.isnan(number) else struct.pack(_FLOATS[kind], number)
+    if kind in {"timestamp", "timestamptz"}:
+        time = _parse_time(value)
+        micros = (time.replace(tzinfo=time.tzinfo or dt.timezone.utc) - _EPOCH) // _MICROSECOND
+        fits = (time.tzinfo is None) == (kind == "timestamp")
+        return struct.pack("<q", micros + (_MILLISECOND if upper else 0)) if fits else None
+    if kind.startswith("decimal"):
+        unscaled = int(_scaled(decimal.Decimal(value), kind).scaleb(_scale(kind), _CONTEXT))
+        return unscaled.to_bytes((unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1, "big", signed=True)
+    write = _TO_BYTES.get(kind)
+    return None if write is None else write(value)
+
+
+def _parse_time(text: str) -> dt.datetime:
+    # Python 3.10 knows neither Z nor fractions of other than three or six digits.
+    text = text.strip().replace("Z", "+00:00")
+    head, dot, rest = text.partition(".")
+    if dot:
+        digits = len(rest) - len(rest.lstrip("0123456789"))
+        text = f"{head}.{rest[:digits][:6]:0<6}{rest[digits:]}"
+    return dt.datetime.fromisoformat(text)
+
+
+def _scale(kind: str) -> int:
+    return int(kind.rstrip(")").rpartition(",")[2])
+
+
+def _scaled(value: decimal.Decimal, kind: str) -> decimal.Decimal:
+    quantum = decimal.Decimal(1).scaleb(-_scale(kind), _CONTEXT)
+    scaled = value.quantize(quantum, context=_CONTEXT)
+    if scaled != value:
+        raise ValueError(f"{value} has more digits than {kind}")
+    return scaled
+
+
+_FROM_TEXT: Final[dict[str, Callable[[str], Any]]] = {
+    "int": int,
+    "long": int,
+    "float": _finite,
+    "double": _finite,
+    "boolean": _boolean,
+    "date": lambda text: dt.date.fromisoformat(text).isoformat(),
+    "timestamp": _without_zone,
+    "binary": lambda text: text.encode().hex().upper(),  # Spark writes the bytes as the text that they are
+}
+_TO_BYTES: Final[dict[str, Callable[[Any], bytes]]] = {
+    "int": lambda value: struct.pack("<i", int(value)),
+    "long": lambda value: struct.pack("<q", int(value)),
+    "date": lambda value: struct.pack("<i", (dt.date.fromisoformat(value) - _EPOCH_DAY).days),
+    "string": lambda value: str(value).encode(),
+}

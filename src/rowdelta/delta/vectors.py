@@ -1,0 +1,188 @@
+"""Delta's deletion vectors as Iceberg's delete files: bytes copied into Puffin files, or positions for version 2."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from rowdelta.codec import Blob, PuffinWriter
+from rowdelta.codec.delta import decode_dv, to_vector_blob
+from rowdelta.codec.vector import FRAME_BYTES
+from rowdelta.delta.paths import vector_path
+from rowdelta.encoding import DeleteEncoding, FileContent
+from rowdelta.errors import FormatError
+from rowdelta.iceberg import ContentFile, NewDelete
+from rowdelta.ops.position_files import DELETION_VECTOR, ROW_POSITION_ID, write_position_file
+from rowdelta.ops.positions import FilePositions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from rowdelta.codec import BlobMetadata
+    from rowdelta.codec.delta import DeletionVectorDescriptor
+    from rowdelta.iceberg import TableHandle
+
+# The memory that copying takes is a few of these, however many vectors there are.
+PUFFIN_BYTES: Final = 16 * 2**20
+_WINDOW: Final = 4 * 2**20
+_READERS: Final = 8
+_WITH_VECTORS: Final = 3
+INLINE: Final = "i"
+
+
+@dataclass(frozen=True)
+class DeletedRows:
+    """The deletion vector of a data file.
+
+    Attributes:
+        path: The data file, where Iceberg finds it.
+        spec_id: Its partition spec.
+        partition: Its partition values in Iceberg's JSON form.
+        records: The rows stored in it.
+        vector: What the log says.
+    """
+
+    path: str
+    spec_id: int
+    partition: Sequence[Any]
+    records: int
+    vector: DeletionVectorDescriptor
+
+
+class VectorCopier:
+    """Copies vectors into a folder; what it has written is removed again when it fails."""
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        root: str,
+        folder: str,
+        progress: Callable[[int], None],
+        puffin_bytes: int = PUFFIN_BYTES,
+    ) -> None:
+        self._handle = handle
+        self._root = root
+        self._folder = folder.rstrip("/")
+        self._progress = progress
+        self._puffin_bytes = puffin_bytes
+        self.bytes_copied = 0
+
+    def copy(self, deleted: Sequence[DeletedRows]) -> list[NewDelete]:
+        """Writes the delete files of some data files."""
+        written: list[NewDelete] = []
+        write = self._puffins if self._handle.metadata.format_version >= _WITH_VECTORS else self._positions
+        try:
+            for new in write(self._grouped(deleted)):
+                written += new
+                self._progress(len(new))
+        except BaseException:
+            self._handle.io.delete({new.file.path for new in written})
+            raise
+        return written
+
+    def _grouped(self, deleted: Iterable[DeletedRows]) -> Iterator[tuple[DeletedRows, _Window | None]]:
+        """The vectors in the order in which they lie in their files, with the file read ahead."""
+        by_file: dict[str | None, list[DeletedRows]] = defaultdict(list)
+        for item in deleted:
+            if item.vector.cardinality > item.records:
+                raise FormatError(
+                    f"the Delta log deletes {item.vector.cardinality} rows of {item.path}, which has {item.records}"
+                )
+            inline = item.vector.storage_type == INLINE
+            by_file[None if inline else vector_path(self._root, item.vector)].append(item)
+        yield from ((item, None) for item in by_file.pop(None, ()))
+        files = iter(by_file.items())
+        with ThreadPoolExecutor(_READERS) as pool:
+            while batch := list(islice(files, _READERS)):
+                for group, window in pool.map(self._open, batch):
+                    for item in group:
+                        yield item, window
+
+    def _open(self, file: tuple[str | None, list[DeletedRows]]) -> tuple[list[DeletedRows], _Window]:
+        path, group = file
+        assert path is not None
+        group.sort(key=lambda item: _place(item.vector)[0])
+        return group, _Window(self._handle, path, [_place(item.vector) for item in group])
+
+    def _puffins(self, vectors: Iterator[tuple[DeletedRows, _Window | None]]) -> Iterator[list[NewDelete]]:
+        """Puffin files of a bounded size, many vectors in each."""
+        writer, size = PuffinWriter(created_by="rowdelta"), 0
+        placed: list[tuple[DeletedRows, BlobMetadata]] = []
+        for item, window in vectors:
+            payload = to_vector_blob(item.vector, window)
+            properties = {"referenced-data-file": item.path, "cardinality": str(item.vector.cardinality)}
+            blob = Blob(DELETION_VECTOR, payload, fields=(ROW_POSITION_ID,), properties=properties)
+            placed.append((item, writer.add(blob)))
+            size += len(payload)
+            self.bytes_copied += len(payload)
+            if size >= self._puffin_bytes:
+                yield self._finish(writer, placed)
+                writer, placed, size = PuffinWriter(created_by="rowdelta"), [], 0
+        if placed:
+            yield self._finish(writer, placed)
+
+    def _finish(self, writer: PuffinWriter, placed: Sequence[tuple[DeletedRows, BlobMetadata]]) -> list[NewDelete]:
+        data, path = writer.finish(), f"{self._folder}/{uuid.uuid4()}-deletes.puffin"
+        self._handle.io.write(path, data)
+        return [
+            NewDelete(
+                ContentFile(
+                    path=path,
+                    file_format="PUFFIN",
+                    record_count=item.vector.cardinality,
+                    file_size_in_bytes=len(data),
+                    content=FileContent.POSITION,
+                    spec_id=item.spec_id,
+                    partition=item.partition,
+                    referenced_data_file=item.path,
+                    content_offset=blob.offset,
+                    content_size_in_bytes=blob.length,
+                ),
+                DeleteEncoding.DELETION_VECTOR,
+            )
+            for item, blob in placed
+        ]
+
+    def _positions(self, vectors: Iterator[tuple[DeletedRows, _Window | None]]) -> Iterator[list[NewDelete]]:
+        """One file of positions for each data file, so that each can be replaced alone."""
+        for item, window in vectors:
+            positions = decode_dv(item.vector, window)
+            if not positions:
+                continue
+            rows = FilePositions(item.path, item.spec_id, tuple(item.partition), positions, len(positions))
+            self.bytes_copied += item.vector.size_in_bytes
+            yield [write_position_file(self._handle, [rows], self._folder)]
+
+
+def _place(vector: DeletionVectorDescriptor) -> tuple[int, int]:
+    """Where a vector lies in its file, with its frame."""
+    offset = 1 if vector.offset is None else vector.offset
+    return offset, vector.size_in_bytes + FRAME_BYTES
+
+
+class _Window:
+    """A file that is read in large pieces, each with as many of the wanted ranges as fit."""
+
+    def __init__(self, handle: TableHandle, path: str, ranges: Sequence[tuple[int, int]]) -> None:
+        self._io = handle.io
+        self._path = path
+        self._ends = [offset + length for offset, length in ranges]
+        self.size = max(self._ends)
+        self._start, self._data = 0, b""
+        self._version = self.read(0, 1)
+
+    def read(self, offset: int, length: int) -> bytes:
+        """The bytes of a range."""
+        if (offset, length) == (0, 1) and hasattr(self, "_version"):
+            return self._version
+        start = offset - self._start
+        if not 0 <= start <= start + length <= len(self._data):
+            near = [end for end in self._ends if offset + length <= end <= offset + _WINDOW]
+            end = max(near, default=offset + length)
+            self._start, self._data = offset, self._io.read(self._path, offset, end - offset)
+            start = 0
+        return self._data[start : start + length]

@@ -1,0 +1,39 @@
+"""The bounds of a column in a manifest entry, as values that compare as Iceberg compares them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+_LITTLE_ENDIAN: Final = {
+    "int": (4,),
+    "date": (4,),
+    "long": (4, 8),  # a column that was an int before keeps the short bounds of its old files
+    "time": (8,),
+    "timestamp": (8,),
+    "timestamptz": (8,),
+    "timestamp_ns": (8,),
+    "timestamptz_ns": (8,),
+}
+_AS_BYTES: Final = ("string", "binary", "fixed")
+
+
+def comparable(type_name: str, value: bytes | None) -> Any:
+    r"""A bound as a value that can be ordered; None where it is missing or says nothing.
+
+    Bounds of floating-point columns leave out NaN, which is a key like any other, so they rule nothing out.
+
+    Examples:
+        >>> comparable("long", (7).to_bytes(8, "little")), comparable("decimal(9, 2)", b"\xff")
+        (7, -1)
+        >>> print(comparable("double", bytes(8)))
+        None
+    """
+    if value is None:
+        return None
+    if len(value) in _LITTLE_ENDIAN.get(type_name, ()):
+        return int.from_bytes(value, "little", signed=True)
+    if type_name.startswith("decimal"):
+        return int.from_bytes(value, "big", signed=True)
+    if type_name.startswith(_AS_BYTES):
+        return value
+    return None

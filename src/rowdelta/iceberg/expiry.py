@@ -1,0 +1,241 @@
+"""Expiring snapshots: Iceberg decides which ones, and files go when no snapshot that stays can reach them.
+
+Iceberg's own clean-up for one process looks at removed entries alone and takes a Puffin file away when one of several
+vectors in it was replaced. So files are removed here as Iceberg's Spark action does it, by what is still reachable.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from rowdelta.errors import TableError
+from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
+from rowdelta.iceberg.manifests import DELETED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rowdelta.iceberg.handle import TableHandle
+
+GC_ENABLED: Final = "gc.enabled"
+
+
+@dataclass(frozen=True)
+class ExpiredFiles:
+    """Files that only expired snapshots need, by kind; the sizes are of data and delete files."""
+
+    data: dict[str, int] = field(default_factory=dict)
+    deletes: dict[str, int] = field(default_factory=dict)
+    manifests: tuple[str, ...] = ()
+    manifest_lists: tuple[str, ...] = ()
+    statistics: tuple[str, ...] = ()
+
+    @property
+    def metadata_files(self) -> int:
+        """How many metadata files there are."""
+        return len(self.manifests) + len(self.manifest_lists) + len(self.statistics)
+
+    @property
+    def size_in_bytes(self) -> int:
+        """The size of the data and delete files."""
+        return sum(self.data.values()) + sum(self.deletes.values())
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """What an expiry removes from the table's metadata."""
+
+    snapshots: tuple[int, ...]
+    references: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ExpiryCounts:
+    """How many files were removed."""
+
+    data: int = 0
+    deletes: int = 0
+    manifests: int = 0
+    manifest_lists: int = 0
+    statistics: int = 0
+
+
+def plan_expiry(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> tuple[Expiry, ExpiredFiles]:
+    """What an expiry would remove; nothing is committed, and nothing is written."""
+    transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
+    after = _document(handle, transaction.table().operations().current())
+    return _difference(handle.document, after), expired_files(handle, handle.document, after)
+
+
+def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> tuple[Expiry, ExpiryCounts]:
+    """Expires snapshots and removes every file that only these needed, by Iceberg's Spark action."""
+    before = handle.document
+    gateway = handle.gateway
+    try:
+        action = gateway.iceberg.spark.actions.SparkActions.get(gateway.session).expireSnapshots(handle._table)
+        if older_than_ms is not None:
+            action = action.expireOlderThan(older_than_ms)
+        if retain_last is not None:
+            action = action.retainLast(retain_last)
+        result = action.execute()
+    except JavaError as error:
+        raise _failed(error) from error
+    handle.refresh()
+    counts = ExpiryCounts(
+        data=int(result.deletedDataFilesCount()),
+        deletes=int(result.deletedPositionDeleteFilesCount()) + int(result.deletedEqualityDeleteFilesCount()),
+        manifests=int(result.deletedManifestsCount()),
+        manifest_lists=int(result.deletedManifestListsCount()),
+        statistics=int(result.deletedStatisticsFilesCount()),
+    )
+    return _difference(before, handle.document), counts
+
+
+def expire_own(
+    handle: TableHandle, older_than_ms: int | None, retain_last: int | None, folders: Sequence[str]
+) -> tuple[Expiry, ExpiryCounts]:
+    """Expires snapshots of a table whose data files belong to someone else.
+
+    Metadata and delete files in the table's own folders are removed; no data file ever is.
+    """
+    before = handle.document
+    transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
+    try:
+        transaction.commitTransaction()
+    except JavaError as error:
+        raise _failed(error) from error
+    handle.refresh()
+    files = own_files(expired_files(handle, before, handle.document), folders)
+    delete_files(handle, [*files.deletes, *files.manifests, *files.manifest_lists, *files.statistics])
+    counts = ExpiryCounts(
+        deletes=len(files.deletes),
+        manifests=len(files.manifests),
+        manifest_lists=len(files.manifest_lists),
+        statistics=len(files.statistics),
+    )
+    return _difference(before, handle.document), counts
+
+
+def own_files(files: ExpiredFiles, folders: Sequence[str]) -> ExpiredFiles:
+    """The files in some folders that are not data."""
+
+    def mine(paths: Iterable[str]) -> tuple[str, ...]:
+        return tuple(path for path in paths if any(is_under(folder, path) for folder in folders))
+
+    return ExpiredFiles(
+        deletes={path: files.deletes[path] for path in mine(files.deletes)},
+        manifests=mine(files.manifests),
+        manifest_lists=mine(files.manifest_lists),
+        statistics=mine(files.statistics),
+    )
+
+
+def is_under(folder: str, path: str) -> bool:
+    """Whether a file is in a folder; a local path may be written with its scheme or without.
+
+    Examples:
+        >>> is_under("/w/db/t", "file:/w/db/t/metadata/a.avro"), is_under("/w/db/t", "/w/db/t2/a.avro")
+        (True, False)
+    """
+    return _plain(path).startswith(f"{_plain(folder).rstrip('/')}/")
+
+
+def _plain(path: str) -> str:
+    return "/" + path.removeprefix("file:").lstrip("/") if path.startswith(("file:", "/")) else path
+
+
+def delete_files(handle: TableHandle, paths: list[str]) -> None:
+    """Removes files in parallel, or in bulk where the storage can; what cannot be removed is logged and left."""
+    if paths:
+        handle.gateway.iceberg.CatalogUtil.deleteFiles(handle._table.io(), paths, "unreachable", True)
+
+
+def _expire_in_transaction(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> Any:
+    """An uncommitted transaction that expires snapshots and leaves every file where it is.
+
+    Iceberg refuses to expire where garbage collection is off, so it is on for the length of the transaction.
+    """
+    setting = handle.metadata.properties.get(GC_ENABLED)
+    transaction = handle._table.newTransaction()
+    try:
+        if setting is not None:
+            transaction.updateProperties().set(GC_ENABLED, "true").commit()
+        expire = transaction.expireSnapshots().cleanExpiredFiles(False)
+        if older_than_ms is not None:
+            expire = expire.expireOlderThan(older_than_ms)
+        if retain_last is not None:
+            expire = expire.retainLast(retain_last)
+        expire.commit()
+        if setting is not None:
+            transaction.updateProperties().set(GC_ENABLED, setting).commit()
+    except JavaError as error:
+        raise _failed(error) from error
+    return transaction
+
+
+def _document(handle: TableHandle, metadata: Any) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(handle.gateway.iceberg.TableMetadataParser.toJson(metadata))
+    return document
+
+
+def _difference(before: dict[str, Any], after: dict[str, Any]) -> Expiry:
+    kept = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
+    return Expiry(
+        tuple(s["snapshot-id"] for s in before.get("snapshots", []) if s["snapshot-id"] not in kept),
+        tuple(sorted(before.get("refs", {}).keys() - after.get("refs", {}).keys())),
+    )
+
+
+def expired_files(handle: TableHandle, before: dict[str, Any], after: dict[str, Any]) -> ExpiredFiles:
+    """The files that snapshots which are gone needed and that none of the others can reach."""
+    kept_ids = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
+    gone = [s for s in before.get("snapshots", []) if s["snapshot-id"] not in kept_ids]
+    gone_manifests = _manifests(handle, gone)
+    kept_manifests = _manifests(handle, after.get("snapshots", [])) if gone_manifests else {}
+    only_gone = {path: manifest for path, manifest in gone_manifests.items() if path not in kept_manifests}
+    data: dict[str, int] = {}
+    deletes: dict[str, int] = {}
+    for manifest in only_gone.values():
+        (deletes if manifest.get("content") else data).update(_live_files(handle, manifest))
+    for manifest in kept_manifests.values() if data or deletes else ():
+        for path in _live_files(handle, manifest):
+            data.pop(path, None)
+            deletes.pop(path, None)
+    kept_lists = {snapshot.get("manifest-list") for snapshot in after.get("snapshots", [])}
+    return ExpiredFiles(
+        data=data,
+        deletes=deletes,
+        manifests=tuple(only_gone),
+        manifest_lists=tuple({s["manifest-list"] for s in gone if "manifest-list" in s} - kept_lists),
+        statistics=tuple(sorted(_statistics(before) - _statistics(after))),
+    )
+
+
+def _manifests(handle: TableHandle, snapshots: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for snapshot in snapshots:
+        if "manifest-list" in snapshot:
+            for record in handle.manifests.read(snapshot["manifest-list"]).records:
+                found[record["manifest_path"]] = record
+    return found
+
+
+def _live_files(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, int]:
+    records = handle.manifests.read(manifest["manifest_path"]).records
+    files = [record["data_file"] for record in records if record["status"] != DELETED]
+    return {file["file_path"]: file["file_size_in_bytes"] for file in files}
+
+
+def _statistics(document: dict[str, Any]) -> set[str]:
+    return {
+        file["statistics-path"]
+        for name in ("statistics", "partition-statistics")
+        for file in document.get(name) or []
+        if "statistics-path" in file
+    }
+
+
+def _failed(error: Exception) -> TableError:
+    return TableError(f"snapshots cannot be expired: {java_name(error)}: {java_message(error)}")

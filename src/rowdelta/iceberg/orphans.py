@@ -1,0 +1,41 @@
+"""Files in a table's folder that no snapshot knows, found by Iceberg's own procedure."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+from rowdelta.errors import TableError
+from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
+from rowdelta.iceberg.scratch import in_use
+
+if TYPE_CHECKING:
+    from rowdelta.iceberg.handle import TableHandle
+
+
+def find_orphans(handle: TableHandle, older_than_ms: int, location: str | None = None) -> list[str]:
+    """Orphan files older than a time, under the table's location or a folder in it; none is removed.
+
+    Scratch files of this process are in use, however old they are, and are left out.
+    """
+    time = dt.datetime.fromtimestamp(older_than_ms / 1000, tz=dt.timezone.utc)
+    catalog, name = handle.full_name.split(".", 1)
+    arguments = {
+        "table": _quoted(name),
+        "older_than": f"TIMESTAMP '{time:%Y-%m-%d %H:%M:%S}.{older_than_ms % 1000:03} UTC'",
+        "dry_run": "true",
+        **({} if location is None else {"location": _quoted(location)}),
+    }
+    call = ", ".join(f"{name} => {value}" for name, value in arguments.items())
+    # The procedure trusts the catalog's cache, and would take the files of newer snapshots for orphans.
+    handle.gateway.iceberg.spark.Spark3Util.loadIcebergTable(handle.gateway.session, handle.full_name).refresh()
+    try:
+        rows = handle.spark.sql(f"CALL {catalog}.system.remove_orphan_files({call})").collect()
+    except JavaError as error:
+        raise TableError(f"orphan files cannot be listed: {java_name(error)}: {java_message(error)}") from error
+    needed = {path.rsplit("/", 1)[-1] for path in in_use}
+    return sorted(row[0] for row in rows if row[0].rsplit("/", 1)[-1] not in needed)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,57 @@
+"""Iceberg's stored procedures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rowdelta.errors import CommitConflictError, InputError, RowDeltaError, TableError
+from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowdelta.iceberg.handle import TableHandle
+
+# What Iceberg's reader says of an equality delete vector.
+_VECTOR_IN_THE_WAY: Final = "Format model is not registered for format PUFFIN"
+
+
+def call_procedure(handle: TableHandle, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Calls a procedure of the table's catalog, and returns its first row.
+
+    Args:
+        handle: The table.
+        name: The procedure, such as `rewrite_data_files`.
+        arguments: Texts, and maps of texts, by name.
+    """
+    listed = ", ".join(f"{key} => {_literal(value)}" for key, value in arguments.items())
+    catalog = handle.catalog.replace("`", "``")
+    try:
+        rows = handle.spark.sql(f"CALL `{catalog}`.system.{name}({listed})").collect()
+    except JavaError as error:
+        raise _translated(name, error) from error
+    found: dict[str, Any] = rows[0].asDict() if rows else {}
+    return found
+
+
+def _literal(value: Any) -> str:
+    """A value in SQL.
+
+    Examples:
+        >>> _literal({"rewrite-all": "true"})
+        "map('rewrite-all', 'true')"
+    """
+    if isinstance(value, dict):
+        return f"map({', '.join(_literal(part) for pair in value.items() for part in pair)})"
+    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _translated(name: str, error: Exception) -> RowDeltaError:
+    kind, text = java_name(error), java_message(error)
+    if _VECTOR_IN_THE_WAY in str(error):
+        return CommitConflictError("another writer added an equality delete vector meanwhile", hint="run it again")
+    if kind in {"ValidationException", "CommitFailedException"}:
+        return CommitConflictError(f"another writer changed the same data: {text}", hint="run it again")
+    if kind in {"IllegalArgumentException", "AnalysisException", "ParseException"}:
+        return InputError(f"{name}: {text}")
+    return TableError(f"{name} failed: {kind}: {text}")

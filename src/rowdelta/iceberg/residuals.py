@@ -1,0 +1,44 @@
+"""What a predicate says of whole partitions."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from rowdelta.iceberg.content_files import to_java
+from rowdelta.iceberg.java_errors import JavaError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowdelta.iceberg.content_files import ContentFile
+    from rowdelta.iceberg.expressions import RowFilter
+    from rowdelta.iceberg.handle import TableHandle
+
+
+def partition_residuals(handle: TableHandle, files: Sequence[ContentFile], condition: RowFilter) -> list[bool | None]:
+    """Whether a predicate holds for all rows of each file's partition (True), for none (False), or that is not known.
+
+    Each partition is looked at once, however many files it has.
+    """
+    evaluators: dict[int, Any] = {}
+    known: dict[str, bool | None] = {}
+    answers = []
+    for file in files:
+        key = json.dumps([file.spec_id, *file.partition], default=str)
+        if key not in known:
+            known[key] = _residual(handle, file, condition, evaluators)
+        answers.append(known[key])
+    return answers
+
+
+def _residual(handle: TableHandle, file: ContentFile, condition: RowFilter, evaluators: dict[int, Any]) -> bool | None:
+    certain = condition.certain if condition.certain is not None else condition.expression
+    try:
+        if file.spec_id not in evaluators:
+            spec = handle._table.specs().get(file.spec_id)
+            evaluators[file.spec_id] = handle.gateway.iceberg.expressions.ResidualEvaluator.of(spec, certain, True)
+        left = str(evaluators[file.spec_id].residualFor(to_java(handle, file).partition()).op().name())
+    except JavaError:
+        return None
+    return {"TRUE": True, "FALSE": False}.get(left)

@@ -1,0 +1,254 @@
+"""`t.compact()`: Iceberg's own rewrite of data files, after the deletes that it cannot or should not apply itself.
+
+Iceberg refuses to read equality delete vectors, and holds ordinary equality deletes in memory as hash sets of rows. So
+equality deletes become positions first, which cost its reader next to nothing.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from rowdelta.errors import CommitConflictError, InputError
+from rowdelta.iceberg import call_procedure, create_branch, drop_branch, fast_forward, snapshot_files
+from rowdelta.maintain.dangling import RemoveDangling
+from rowdelta.maintain.progress import Portion, reporting
+from rowdelta.maintain.resolve import Resolve
+from rowdelta.maintain.scope import covered_deletes
+from rowdelta.maintain.steady import tried_again
+from rowdelta.maintain.verify import VERIFIED_BELOW, compare
+from rowdelta.ops.operation import Operation, Plan, Result
+from rowdelta.ops.target import open_target
+from rowdelta.scan import live_rows, refresh_views
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+
+    from rowdelta.iceberg import TableHandle
+    from rowdelta.maintain.progress import OnProgress
+
+STRATEGIES: Final = ("binpack", "sort", "zorder")
+DANGLING: Final = "remove-dangling-deletes"
+_ATTEMPTS: Final = 3
+
+
+@dataclass(frozen=True)
+class CompactResult(Result):
+    """What `compact` did. No visible row changes.
+
+    Attributes:
+        data_files_rewritten: Data files that were replaced.
+        bytes_rewritten: Their size.
+        failed_data_files: Files of groups that failed; only with Iceberg's `partial-progress.enabled`.
+        equality_deletes: Equality deletes that were resolved first.
+        positions: Rows that they deleted.
+        dangling: Deletes that applied to nothing afterwards.
+        verified: Whether all visible rows were compared before the commit.
+    """
+
+    data_files_rewritten: int = 0
+    bytes_rewritten: int = 0
+    failed_data_files: int = 0
+    equality_deletes: int = 0
+    positions: int = 0
+    dangling: int = 0
+    verified: bool = False
+
+
+@dataclass(frozen=True)
+class CompactOptions:
+    """What Iceberg's rewrite is asked to do; see `Table.compact`."""
+
+    strategy: str = "binpack"
+    sort_order: str | None = None
+    where: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise InputError(f"unknown strategy {self.strategy!r}", hint=f"use {', '.join(STRATEGIES)}")
+        if self.strategy == "binpack" and self.sort_order is not None:
+            raise InputError("binpack takes no sort_order", hint="use strategy='sort'")
+        if self.strategy == "zorder" and not self.sort_order:
+            raise InputError("zorder needs columns", hint="name them: sort_order='region, ts'")
+
+    def arguments(self, table: str, branch: str) -> dict[str, Any]:
+        """The arguments of `rewrite_data_files`."""
+        order = f"zorder({self.sort_order})" if self.strategy == "zorder" else self.sort_order
+        given = {
+            "table": table,
+            "strategy": "binpack" if self.strategy == "binpack" else "sort",
+            "sort_order": order,
+            # Iceberg looks for dangling deletes on main alone; `compact` does it itself, on any branch.
+            "options": {key: str(value) for key, value in self.options.items() if key != DANGLING} or None,
+            "where": self.where,
+            "branch": branch,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+class Compact(Operation[CompactResult]):
+    """Resolves equality deletes, rewrites data files, and drops deletes that are left without data."""
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        options: CompactOptions,
+        memory: str | int,
+        progress: OnProgress | None = None,
+        *,
+        verify: bool | None,
+    ) -> None:
+        self._handle = handle
+        self._options = options
+        self._memory = memory
+        self._progress = progress
+        self._verify = verify
+        self._result = CompactResult()
+
+    def plan(self) -> Plan:
+        """Says what would be resolved, and what Iceberg would be asked to do."""
+        resolve = self._resolve()
+        target = open_target(self._handle)
+        if target.snapshot is None:
+            return Plan(f"compact {self._handle.name}", (("data files", "none: the table is empty"),))
+        first = resolve.plan().steps if resolve is not None else (("equality deletes", "none to resolve first"),)
+        asked = self._options.arguments(self._handle.full_name, self._handle.branch)
+        asked.pop("table")
+        told = ", ".join(f"{name} => {value}" for name, value in asked.items())
+        steps = [*first, ("rewrite_data_files", told), ("then", "deletes that apply to nothing are dropped")]
+        if self._verified():
+            steps.append(("verify", "all visible rows are compared before the branch moves"))
+        return Plan(f"compact {self._handle.name}", tuple(dict(steps).items()))
+
+    def execute(self) -> CompactResult:
+        """Compacts in up to three snapshots: positions, data files, dangling deletes.
+
+        Raises:
+            CommitConflictError: Other writers changed the same files each time that it was tried.
+            VerificationError: The visible rows would not be the same; the branch has not moved.
+        """
+        started = time.monotonic()
+        self._result = CompactResult()
+        tried_again(self._run, f"compact of {self._handle.name}", _ATTEMPTS)
+        return replace(self._result, seconds=time.monotonic() - started)
+
+    def _run(self) -> None:
+        """One try. Deletes that other writers add before the rewrite begins are resolved by the next one."""
+        resolve = self._resolve()
+        if resolve is not None:
+            done, before = resolve.execute(), self._result
+            self._result = replace(
+                before,
+                snapshot_id=done.snapshot_id or before.snapshot_id,
+                equality_deletes=before.equality_deletes + done.equality_deletes,
+                positions=before.positions + done.positions,
+                delete_files_added=before.delete_files_added + done.delete_files_added,
+                delete_files_removed=before.delete_files_removed + done.delete_files_removed,
+                bytes_added=before.bytes_added + done.bytes_added,
+            )
+        if open_target(self._handle).snapshot is None:
+            return
+        self._result = self._on_a_branch(self._result) if self._verified() else self._directly(self._result)
+        dangling = RemoveDangling(self._handle).execute()
+        self._result = replace(
+            self._result,
+            snapshot_id=dangling.snapshot_id or self._result.snapshot_id,
+            dangling=dangling.delete_files_removed,
+            delete_files_removed=self._result.delete_files_removed + dangling.delete_files_removed,
+        )
+        refresh_views(self._handle)
+
+    def _resolve(self) -> Resolve | None:
+        """What must be resolved first: the partitions of the predicate where that can be, else everything."""
+        target = open_target(self._handle)
+        if target.files is None or not target.files.equality_deletes:
+            return None
+        where = None
+        if self._options.where is not None:
+            with suppress(InputError):
+                covered = covered_deletes(self._handle, target.files.equality_deletes, self._options.where)
+                where = None if covered.left_out else self._options.where
+        return Resolve(
+            self._handle, where, None, self._memory, self._progress, verify=self._verify, partial_progress=False
+        )
+
+    def _verified(self) -> bool:
+        if self._verify is not None:
+            return self._verify
+        head = self._handle.snapshot()
+        return head is not None and int(head.summary.get("total-files-size", VERIFIED_BELOW)) < VERIFIED_BELOW
+
+    def _directly(self, result: CompactResult) -> CompactResult:
+        """Lets Iceberg commit to the branch itself, beside other writers."""
+        before = self._handle.snapshot()
+        numbers = self._call(self._handle.branch)
+        after = self._handle.refresh().head(self._handle.branch)
+        assert before is not None
+        assert after is not None
+        return self._counted(result, numbers, None if after.id == before.id else after.id)
+
+    def _on_a_branch(self, result: CompactResult) -> CompactResult:
+        """Rewrites on a branch of its own, compares, and only then moves the real one."""
+        handle = self._handle
+        start = handle.refresh().head(handle.branch)
+        assert start is not None
+        name, published = f"rowdelta-compact-{uuid.uuid4().hex[:12]}", False
+        try:
+            create_branch(handle, name)
+            numbers = self._call(name)
+            made = handle.refresh().head(name)
+            assert made is not None
+            if made.id == start.id:
+                return self._counted(result, numbers, None, verified=True)
+            compare(self._live(start.id), self._live(made.id), handle.name)
+            head = handle.refresh().head(handle.branch)
+            if head is None or head.id != start.id:
+                raise CommitConflictError(
+                    f"{handle.name} changed while it was compacted",
+                    hint="run it again, or with verify=False, which lets Iceberg commit beside other writers",
+                )
+            fast_forward(handle, handle.branch, made.id)
+            published = True
+            return self._counted(result, numbers, made.id, verified=True)
+        finally:
+            drop_branch(handle, name, discard=not published)
+
+    def _live(self, snapshot_id: int) -> DataFrame:
+        snapshot = self._handle.snapshot(snapshot_id)
+        assert snapshot is not None
+        files = snapshot_files(self._handle, snapshot)
+        assert files is not None
+        return live_rows(self._handle, files, self._handle.metadata.current_schema_id).live()
+
+    def _call(self, branch: str) -> dict[str, int]:
+        """Runs Iceberg's procedure."""
+        self._handle.spark.catalog.refreshTable(self._handle.full_name)  # a new branch is not a new snapshot
+        arguments = self._options.arguments(self._handle.full_name, branch)
+        head = self._handle.snapshot()
+        summary = {} if head is None else head.summary
+        whole = Portion(int(summary.get("total-records", 0)), int(summary.get("total-files-size", 0)))
+        with reporting(f"compact {self._handle.name}", [whole], self._progress) as reporter:
+            numbers = call_procedure(self._handle, "rewrite_data_files", arguments)
+            reporter.done(whole)
+        return numbers
+
+    @staticmethod
+    def _counted(
+        result: CompactResult, numbers: dict[str, int], snapshot_id: int | None, *, verified: bool = False
+    ) -> CompactResult:
+        return replace(
+            result,
+            snapshot_id=snapshot_id or result.snapshot_id,
+            data_files_rewritten=numbers["rewritten_data_files_count"],
+            data_files_added=numbers["added_data_files_count"],
+            bytes_rewritten=numbers["rewritten_bytes_count"],
+            failed_data_files=numbers["failed_data_files_count"],
+            delete_files_removed=result.delete_files_removed + numbers["removed_delete_files_count"],
+            verified=verified,
+        )

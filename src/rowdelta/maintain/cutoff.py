@@ -1,0 +1,57 @@
+"""Points in time as people give them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+
+from rowdelta.errors import InputError
+
+OlderThan = dt.datetime | dt.timedelta | str
+
+
+def cutoff_ms(older_than: OlderThan | None, now_ms: int | None = None) -> int | None:
+    """A point in time in milliseconds: a datetime, ISO text (both UTC without a zone), or how long ago.
+
+    Examples:
+        >>> cutoff_ms("1970-01-01T00:00:01"), cutoff_ms(dt.timedelta(seconds=3), now_ms=10_000)
+        (1000, 7000)
+        >>> cutoff_ms("yesterday")
+        Traceback (most recent call last):
+        rowdelta.errors.InputError: older_than is 'yesterday', which is not a time
+        Hint: give a datetime, a timedelta, or text such as 2024-01-31 or 2024-01-31T12:00:00+02:00
+    """
+    if older_than is None:
+        return None
+    if isinstance(older_than, dt.timedelta):
+        if older_than < dt.timedelta(0):
+            raise InputError(f"older_than is {older_than}, a negative time", hint="timedelta(days=5) is five days ago")
+        now = time.time() * 1000 if now_ms is None else now_ms
+        return int(now - older_than.total_seconds() * 1000)
+    moment = _parse(older_than) if isinstance(older_than, str) else older_than
+    if not isinstance(moment, dt.datetime):
+        raise InputError(f"older_than is {older_than!r}", hint="give a datetime, a timedelta or ISO text")
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=dt.timezone.utc)
+    return int(moment.timestamp() * 1000)
+
+
+def _parse(text: str) -> dt.datetime:
+    try:
+        # Python before 3.11 does not know the Z.
+        return dt.datetime.fromisoformat(text.strip().removesuffix("Z") + ("+00:00" if text.endswith("Z") else ""))
+    except ValueError:
+        raise InputError(
+            f"older_than is {text!r}, which is not a time",
+            hint="give a datetime, a timedelta, or text such as 2024-01-31 or 2024-01-31T12:00:00+02:00",
+        ) from None
+
+
+def shown(milliseconds: int) -> str:
+    """A point in time for people.
+
+    Examples:
+        >>> shown(0)
+        '1970-01-01 00:00:00 UTC'
+    """
+    return dt.datetime.fromtimestamp(milliseconds / 1000, tz=dt.timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")

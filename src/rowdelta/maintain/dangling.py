@@ -1,0 +1,72 @@
+"""`t.remove_dangling()`: deletes that apply to no data file any more are dropped, by metadata alone."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from rowdelta.encoding import FileContent
+from rowdelta.iceberg import RowChange, Validation, row_filter, take_inventory
+from rowdelta.maintain.candidates import applicable
+from rowdelta.maintain.mend import mend_places
+from rowdelta.maintain.steady import steady_files, tried_again
+from rowdelta.ops.changes import apply
+from rowdelta.ops.operation import Operation, Plan, Result
+from rowdelta.ops.position_files import as_content_file
+from rowdelta.ops.target import open_target
+
+if TYPE_CHECKING:
+    from rowdelta.iceberg import DeleteEntry, SnapshotFiles, TableHandle
+
+
+@dataclass(frozen=True)
+class RemoveDanglingResult(Result):
+    """What `remove_dangling` did: deletes dropped, by content (`position`, `equality`)."""
+
+    dangling: dict[str, int] = field(default_factory=dict)
+
+
+class RemoveDangling(Operation[RemoveDanglingResult]):
+    """Drops deletes that apply to nothing: their data is gone, younger, elsewhere, or outside of their bounds."""
+
+    def __init__(self, handle: TableHandle) -> None:
+        self._handle = handle
+
+    def plan(self) -> Plan:
+        """Says how many deletes would go."""
+        _, dangling = self._look()
+        counts = _counts(dangling)
+        steps = tuple((name, f"{count} apply to no data file") for name, count in counts.items())
+        return Plan(f"remove dangling deletes of {self._handle.name}", steps or (("deletes", "none is dangling"),))
+
+    def execute(self) -> RemoveDanglingResult:
+        """Drops them in one snapshot; where there are none, nothing happens."""
+        started = time.monotonic()
+        result = tried_again(self._run, f"removal of dangling deletes of {self._handle.name}")
+        return replace(result, seconds=time.monotonic() - started)
+
+    def _run(self) -> RemoveDanglingResult:
+        mend_places(self._handle)
+        files, dangling = self._look()
+        if files is None or not dangling:
+            return RemoveDanglingResult()
+        newest = max((e.sequence_number for e in dangling if e.content is FileContent.EQUALITY), default=0)
+        validation = Validation(
+            files.snapshot.id, row_filter(self._handle, None), further=steady_files(files, frozenset(), newest)
+        )
+        gone = [as_content_file(self._handle, entry) for entry in dangling]
+        snapshot = apply(self._handle, RowChange(removed_deletes=gone, validation=validation))
+        return RemoveDanglingResult(snapshot_id=snapshot.id, delete_files_removed=len(gone), dangling=_counts(dangling))
+
+    def _look(self) -> tuple[SnapshotFiles | None, list[DeleteEntry]]:
+        target = open_target(self._handle)
+        if target.files is None or not (target.files.equality_deletes or target.files.position_deletes):
+            return target.files, []
+        inventory = take_inventory(self._handle, target.files.snapshot)
+        return target.files, [entry for entry, found in applicable(self._handle, inventory) if not len(found)]
+
+
+def _counts(dangling: list[DeleteEntry]) -> dict[str, int]:
+    kinds = [entry.content.value for entry in dangling]
+    return {kind: kinds.count(kind) for kind in sorted(set(kinds))}

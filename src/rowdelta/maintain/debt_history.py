@@ -1,0 +1,122 @@
+"""What the snapshots of a table tell: deletes over time, and what old snapshots still hold on to."""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowdelta.iceberg import Snapshot, TableHandle
+
+# Iceberg's own default for `history.expire.max-snapshot-age-ms`.
+FIVE_DAYS_MS: Final = 5 * 24 * 3600 * 1000
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One snapshot by its summary: what it did, and the totals after it."""
+
+    snapshot_id: int
+    timestamp_ms: int
+    operation: str
+    data_files_added: int
+    data_files_removed: int
+    rows_added: int
+    rows_removed: int
+    bytes_added: int
+    bytes_removed: int
+    positions_added: int
+    keys_added: int
+    total_rows: int
+    total_data_files: int
+    total_delete_files: int
+    total_positions: int
+    total_keys: int
+
+
+@dataclass(frozen=True)
+class OldSnapshots:
+    """Snapshots, and those among them that an expiry with the table's own settings would remove.
+
+    Attributes:
+        total: All snapshots of the table.
+        expirable: Those older than the table's `history.expire.max-snapshot-age-ms` that no branch or tag needs.
+        bytes: The size of the files that newer snapshots have removed, and only these keep.
+    """
+
+    total: int
+    expirable: int
+    bytes: int
+
+
+def commit_times(handle: TableHandle) -> Callable[[int], int | None]:
+    """A function from a sequence number to the time of its commit, or of the next one that is still known."""
+    known = sorted((s.sequence_number, s.timestamp_ms) for s in handle.metadata.snapshots.values())
+    numbers = [number for number, _ in known]
+
+    def find(sequence_number: int) -> int | None:
+        index = bisect.bisect_left(numbers, sequence_number)
+        return known[index][1] if index < len(known) else None
+
+    return find
+
+
+def ancestors(handle: TableHandle, snapshot: Snapshot | None) -> list[Snapshot]:
+    """A snapshot and what it came from, newest first, as far as the table remembers."""
+    found = []
+    while snapshot is not None:
+        found.append(snapshot)
+        snapshot = handle.metadata.snapshots.get(snapshot.parent_id) if snapshot.parent_id is not None else None
+    return found
+
+
+def history_of(handle: TableHandle, snapshot: Snapshot | None) -> tuple[Commit, ...]:
+    """The commits that led to a snapshot, oldest first."""
+    return tuple(_commit(found) for found in reversed(ancestors(handle, snapshot)))
+
+
+def _commit(snapshot: Snapshot) -> Commit:
+    def count(name: str) -> int:
+        return int(snapshot.summary.get(name, 0))
+
+    return Commit(
+        snapshot_id=snapshot.id,
+        timestamp_ms=snapshot.timestamp_ms,
+        operation=snapshot.operation or "unknown",
+        data_files_added=count("added-data-files"),
+        data_files_removed=count("deleted-data-files"),
+        rows_added=count("added-records"),
+        rows_removed=count("deleted-records"),
+        bytes_added=count("added-files-size"),
+        bytes_removed=count("removed-files-size"),
+        positions_added=count("added-position-deletes"),
+        keys_added=count("added-equality-deletes"),
+        total_rows=count("total-records"),
+        total_data_files=count("total-data-files"),
+        total_delete_files=count("total-delete-files"),
+        total_positions=count("total-position-deletes"),
+        total_keys=count("total-equality-deletes"),
+    )
+
+
+def old_snapshots(handle: TableHandle, now_ms: int) -> OldSnapshots:
+    """What expiring with the table's own settings would let go of, from the snapshots' summaries."""
+    metadata = handle.metadata
+    oldest_kept = now_ms - int(metadata.properties.get("history.expire.max-snapshot-age-ms", FIVE_DAYS_MS))
+    minimum = int(metadata.properties.get("history.expire.min-snapshots-to-keep", 1))
+    kept = {reference.snapshot_id for reference in metadata.references.values()}
+    removed_bytes = 0
+    for branch in metadata.branches:
+        line = ancestors(handle, metadata.head(branch))
+        young = [s for i, s in enumerate(line) if i < minimum or s.timestamp_ms >= oldest_kept]
+        kept.update(snapshot.id for snapshot in young)
+        if branch == "main" and len(young) < len(line):
+            # What the oldest snapshot that stays, and those that go, have removed, nobody needs any more.
+            gone = line[max(len(young) - 1, 0) :]
+            removed_bytes = sum(int(s.summary.get("removed-files-size", 0)) for s in gone)
+    kept.update(s.id for s in metadata.snapshots.values() if s.timestamp_ms >= oldest_kept)
+    expirable = len(metadata.snapshots.keys() - kept)
+    return OldSnapshots(len(metadata.snapshots), expirable, removed_bytes if expirable else 0)

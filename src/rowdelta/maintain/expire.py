@@ -1,0 +1,115 @@
+"""`t.expire()`: old snapshots go, and with them every file that only they needed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rowdelta.errors import InputError, TableError
+from rowdelta.iceberg import expire_all, expire_own, own_files, plan_expiry
+from rowdelta.maintain.cutoff import cutoff_ms, shown
+from rowdelta.ops import Operation, Plan, Result
+from rowdelta.scan import refresh_views
+
+if TYPE_CHECKING:
+    from rowdelta.iceberg import TableHandle
+    from rowdelta.maintain.cutoff import OlderThan
+
+GC_ENABLED: Final = "gc.enabled"
+# Set on a table that was converted from a Delta table: its data files are Delta's.
+DELTA_SOURCE: Final = "rowdelta.delta.source"
+# Where its delete files are, if not in the table's own folder.
+DELTA_DELETES: Final = "rowdelta.delta.delete-folder"
+
+
+@dataclass(frozen=True)
+class ExpireResult(Result):
+    """What an expiry removed.
+
+    Attributes:
+        snapshots_expired: Snapshots that are gone.
+        references_removed: Branches and tags that were older than their own age limit.
+        data_files_removed: Data files that are gone from storage. (Delete files: `delete_files_removed`.)
+        manifests_removed: Manifests that are gone.
+        manifest_lists_removed: Manifest lists that are gone.
+    """
+
+    snapshots_expired: int = 0
+    references_removed: tuple[str, ...] = ()
+    data_files_removed: int = 0
+    manifests_removed: int = 0
+    manifest_lists_removed: int = 0
+
+
+class Expire(Operation[ExpireResult]):
+    """Removes old snapshots, and the files that no other snapshot needs."""
+
+    def __init__(self, handle: TableHandle, older_than: OlderThan | None, retain_last: int | None) -> None:
+        if retain_last is not None and (isinstance(retain_last, bool) or retain_last < 1):
+            raise InputError(f"retain_last is {retain_last!r}", hint="keep at least 1 snapshot of each branch")
+        self._handle = handle
+        self._older_than = cutoff_ms(older_than)
+        self._retain_last = retain_last
+
+    def plan(self) -> Plan:
+        """Says which snapshots and how many files would go."""
+        owns_data = self._check()
+        expiry, files = plan_expiry(self._handle, self._older_than, self._retain_last)
+        if not owns_data:
+            files = own_files(files, self._own_folders())
+        total = len(self._handle.metadata.snapshots)
+        limit = "the table's own limit" if self._older_than is None else shown(self._older_than)
+        steps = [
+            ("older than", limit),
+            ("snapshots", f"{len(expiry.snapshots):,} of {total:,} expire"),
+            ("branches and tags", ", ".join(expiry.references) or "all stay"),
+            ("data files", f"{len(files.data):,} are removed" if owns_data else "all stay: they are a Delta table's"),
+            ("delete files", f"{len(files.deletes):,} are removed"),
+            ("metadata files", f"{files.metadata_files:,} are removed"),
+            ("bytes", f"{files.size_in_bytes:,} of data and deletes are freed"),
+        ]
+        return Plan(f"expire snapshots of {self._handle.name}", tuple(steps))
+
+    def execute(self) -> ExpireResult:
+        """Expires in one commit, then removes the files."""
+        started = time.monotonic()
+        if self._check():
+            expiry, counts = expire_all(self._handle, self._older_than, self._retain_last)
+        else:
+            expiry, counts = expire_own(self._handle, self._older_than, self._retain_last, self._own_folders())
+        if expiry.snapshots:
+            self._handle.spark.catalog.refreshTable(self._handle.full_name)
+            refresh_views(self._handle)
+        return ExpireResult(
+            delete_files_removed=counts.deletes,
+            seconds=time.monotonic() - started,
+            snapshots_expired=len(expiry.snapshots),
+            references_removed=expiry.references,
+            data_files_removed=counts.data,
+            manifests_removed=counts.manifests,
+            manifest_lists_removed=counts.manifest_lists,
+        )
+
+    def _own_folders(self) -> list[str]:
+        """Where a table that was converted from Delta has files of its own."""
+        metadata = self._handle.metadata
+        return [folder for folder in (metadata.location, metadata.properties.get(DELTA_DELETES)) if folder]
+
+    def _check(self) -> bool:
+        """Whether the table's data files are its own to remove; a table that may remove nothing at all is refused."""
+        properties = self._handle.refresh().properties
+        if DELTA_SOURCE in properties:
+            return False
+        refuse_without_gc(self._handle, "snapshots cannot be expired")
+        return True
+
+
+def refuse_without_gc(handle: TableHandle, what: str) -> None:
+    """Fails where the table says that its files may be shared."""
+    value = handle.metadata.properties.get(GC_ENABLED, "true")
+    if value.strip().lower() != "true":
+        raise TableError(
+            f"{what}: {GC_ENABLED} is {value!r} on {handle.name}, because its files may belong to other tables too",
+            hint=f"if they do not: ALTER TABLE {handle.name} SET TBLPROPERTIES ('{GC_ENABLED}'='true')",
+        )

@@ -1,0 +1,62 @@
+"""Data files in groups that fit into a memory budget."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rowdelta.errors import InputError
+from rowdelta.maintain.progress import Portion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rowdelta.iceberg import LiveData
+
+DEFAULT_MEMORY: Final = "512m"
+_UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_LEAST: Final = 1 << 20
+# At most one word of positions for 64 rows, as a record of Spark, in the shuffle, in Arrow and as a bitmap.
+_BYTES_PER_64_ROWS: Final = 128
+_BYTES_PER_FILE: Final = 2048
+
+
+def memory_bytes(memory: str | int) -> int:
+    """A memory budget in bytes."""
+    size = size_in_bytes("memory", memory)
+    if size < _LEAST:
+        raise InputError(f"memory={memory!r} is too little to work with", hint="give at least 1m")
+    return size
+
+
+def size_in_bytes(name: str, size: str | int) -> int:
+    """A size that a caller gave, in bytes.
+
+    Examples:
+        >>> size_in_bytes("memory", "512m"), size_in_bytes("memory", "1.5 GB"), size_in_bytes("memory", 4096)
+        (536870912, 1610612736, 4096)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", str(size).lower())
+    if found is None:
+        raise InputError(f"{name}={size!r} is not a size", hint="write it as 512m or 2g, or as bytes")
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def in_groups(files: Iterable[LiveData], memory: int) -> list[list[LiveData]]:
+    """Groups of files whose positions fit into the memory, in the order given; a larger file is alone."""
+    groups: list[list[LiveData]] = []
+    room = 0
+    for file in files:
+        need = file.records // 64 * _BYTES_PER_64_ROWS + _BYTES_PER_FILE
+        if not groups or need > room:
+            groups.append([])
+            room = memory
+        groups[-1].append(file)
+        room -= need
+    return groups
+
+
+def portion(files: Iterable[LiveData]) -> Portion:
+    """What some files hold together."""
+    some = list(files)
+    return Portion(sum(file.records for file in some), sum(file.size_in_bytes for file in some))

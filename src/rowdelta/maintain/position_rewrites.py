@@ -1,0 +1,162 @@
+"""Position deletes written anew: many files as one for each data file, and files as deletion vectors on version 3."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyroaring import BitMap64
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.iceberg import RowChange, Validation, arrow_frame, position_rows, row_filter, take_inventory
+from rowdelta.maintain.steady import all_of, steady_files
+from rowdelta.maintain.verify import same_rows
+from rowdelta.ops.position_files import as_content_file, write_positions
+from rowdelta.ops.positions import FilePositions, collect_positions
+from rowdelta.ops.target import FILE, LINEAGE_VERSION, POSITION
+from rowdelta.scan import SPEC
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rowdelta.iceberg import ContentFile, DeleteEntry, LiveData, NewDelete, SnapshotFiles, TableHandle
+
+_DELETE_FILE: Final = "__rd_delete_file"
+
+
+@dataclass(frozen=True)
+class PositionRewrite:
+    """Position deletes that are to be written anew.
+
+    Attributes:
+        handle: The table.
+        files: The snapshot.
+        vectors: Deletion vectors that move into one Puffin file.
+        rows: Files of positions.
+        data: The live data files by path.
+        target_size: About how large a new file of deletes for several data files may be.
+    """
+
+    handle: TableHandle
+    files: SnapshotFiles
+    vectors: tuple[DeleteEntry, ...]
+    rows: tuple[DeleteEntry, ...]
+    data: dict[str, LiveData]
+    target_size: int
+
+    @property
+    def entries(self) -> tuple[DeleteEntry, ...]:
+        """All deletes that would go."""
+        return (*self.vectors, *self.rows)
+
+    def change(self, *, verify: bool) -> RowChange:
+        """Writes the new deletes, and puts them in the place of the old ones."""
+        touched = self._touched()
+        paths = {file.path for file in touched}
+        checks = [steady_files(self.files, paths, 0), *([same_rows()] if verify else [])]
+        validation = Validation(
+            snapshot_id=self.files.snapshot.id,
+            row_filter=row_filter(self.handle, None),
+            data_files=sorted(paths),
+            further=all_of(checks),
+        )
+        gone = [as_content_file(self.handle, entry) for entry in self.entries]
+        new, replaced = self._write(touched)
+        known = {(file.path, file.content_offset) for file in gone}
+        more = [file for file in replaced if (file.path, file.content_offset) not in known]
+        return RowChange(deletes=new, removed_deletes=[*gone, *more], validation=validation)
+
+    def _write(self, touched: list[FilePositions]) -> tuple[list[NewDelete], list[ContentFile]]:
+        """Writes deletes in files of the target size, as far as the old ones tell how large a position is."""
+        records = sum(entry.record_count for entry in self.entries)
+        per_position = sum(_size(entry) for entry in self.entries) / max(records, 1)
+        counts = {entry.referenced_data_file: entry.record_count for entry in self.vectors}
+        chunks: list[list[FilePositions]] = []
+        room = 0.0
+        for file in touched:
+            need = (len(file.positions) + counts.get(file.path, 0)) * per_position
+            if not chunks or need > room:
+                chunks.append([])
+                room = self.target_size
+            chunks[-1].append(file)
+            room -= need
+        new: list[NewDelete] = []
+        replaced: list[ContentFile] = []
+        try:
+            for chunk in chunks:
+                made, old = write_positions(self.handle, self.files, chunk)
+                new, replaced = [*new, *made], [*replaced, *old]
+        except BaseException:
+            self.handle.io.delete({made.file.path for made in new})
+            raise
+        return new, replaced
+
+    def _touched(self) -> list[FilePositions]:
+        """Every data file of the old deletes, with the positions of files; vectors are read when they are merged."""
+        found = {file.path: file for file in self._positions()} if self.rows else {}
+        for entry in self.vectors:
+            path = entry.referenced_data_file
+            if path is not None and path in self.data and path not in found:
+                data = self.data[path]
+                found[path] = FilePositions(path, data.spec_id, data.partition, BitMap64(), 0)
+        return list(found.values())
+
+    def _positions(self) -> list[FilePositions]:
+        """The positions in files, of data files that are still there and not younger than the delete."""
+        spark = self.handle.spark
+        data = pa.table(
+            {
+                FILE: pa.array(list(self.data), pa.string()),
+                SPEC: pa.array([file.spec_id for file in self.data.values()], pa.int32()),
+                "__rd_age": pa.array([file.sequence_number for file in self.data.values()], pa.int64()),
+            }
+        )
+        ages = pa.table(
+            {
+                _DELETE_FILE: pa.array([entry.path for entry in self.rows], pa.string()),
+                "__rd_delete_age": pa.array([entry.sequence_number for entry in self.rows], pa.int64()),
+            }
+        )
+        rows = position_rows(self.handle, self.files, self.rows).select(
+            F.col("file_path").alias(FILE), F.col("pos").alias(POSITION), F.col("_file").alias(_DELETE_FILE)
+        )
+        joined = rows.join(F.broadcast(arrow_frame(spark, data)), FILE).join(
+            F.broadcast(arrow_frame(spark, ages)), _DELETE_FILE
+        )
+        found = collect_positions(self.handle, joined.where("__rd_age <= __rd_delete_age").select(FILE, POSITION, SPEC))
+        return [
+            FilePositions(file.path, file.spec_id, self.data[file.path].partition, file.positions, file.rows)
+            for file in found
+        ]
+
+
+def _size(entry: DeleteEntry) -> int:
+    return entry.file_size_in_bytes if entry.content_size_in_bytes is None else entry.content_size_in_bytes
+
+
+def plan_positions(
+    handle: TableHandle,
+    files: SnapshotFiles,
+    selected: Iterable[DeleteEntry],
+    min_input_files: int,
+    target_size: int,
+) -> PositionRewrite:
+    """Chooses the position deletes that are worth writing anew.
+
+    On version 3 every file of positions becomes vectors. Otherwise so many deletes of one data file, or of one
+    partition where files are for several data files, are worth merging; and so many Puffin files.
+    """
+    some = list(selected)
+    vectors = [entry for entry in some if entry.is_deletion_vector]
+    if len({entry.path for entry in vectors}) < min_input_files:
+        vectors = []
+    rows = [entry for entry in some if not entry.is_deletion_vector]
+    if handle.metadata.format_version < LINEAGE_VERSION:
+        groups: dict[object, list[DeleteEntry]] = defaultdict(list)
+        for entry in rows:
+            groups[entry.referenced_data_file or (entry.spec_id, repr(entry.partition))].append(entry)
+        rows = [entry for group in groups.values() if len(group) >= min_input_files for entry in group]
+    data = {file.path: file for file in take_inventory(handle, files.snapshot).data}
+    return PositionRewrite(handle, files, tuple(vectors), tuple(rows), data, target_size)

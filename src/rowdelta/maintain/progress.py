@@ -1,0 +1,113 @@
+"""How far a long action has come: a bar where someone watches, a callback where a program does."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+
+@dataclass(frozen=True)
+class Portion:
+    """What one group of files holds."""
+
+    rows: int
+    size_in_bytes: int
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One look at a running action.
+
+    Attributes:
+        action: What runs: `resolve lake.db.orders`.
+        groups: Groups of files in all.
+        groups_done: Groups that are finished.
+        rows: Rows in all files.
+        rows_done: Rows of the finished groups.
+        size_in_bytes: Bytes of all files.
+        bytes_done: Bytes of the finished groups.
+        seconds: Time since the start.
+    """
+
+    action: str
+    groups: int
+    rows: int
+    size_in_bytes: int
+    groups_done: int = 0
+    rows_done: int = 0
+    bytes_done: int = 0
+    seconds: float = 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """An estimate from what is done; None before the first group."""
+        if not self.rows_done:
+            return None
+        return self.seconds * (self.rows - self.rows_done) / self.rows_done
+
+
+OnProgress: TypeAlias = "Callable[[Progress], None]"
+
+
+class Reporter:
+    """Counts finished groups and tells whoever listens."""
+
+    def __init__(self, start: Progress, listeners: Sequence[OnProgress]) -> None:
+        self._state = start
+        self._listeners = listeners
+        self._started = time.monotonic()
+
+    def done(self, group: Portion) -> None:
+        """A group of files is finished."""
+        now = self._state
+        self._state = replace(
+            now,
+            groups_done=now.groups_done + 1,
+            rows_done=now.rows_done + group.rows,
+            bytes_done=now.bytes_done + group.size_in_bytes,
+            seconds=time.monotonic() - self._started,
+        )
+        for listener in self._listeners:
+            listener(self._state)
+
+
+@contextmanager
+def reporting(action: str, groups: Sequence[Portion], listener: OnProgress | None) -> Iterator[Reporter]:
+    """Reports the groups of an action while it runs; a bar is shown when stderr is a terminal and no one listens."""
+    start = Progress(action, len(groups), sum(g.rows for g in groups), sum(g.size_in_bytes for g in groups))
+    if listener is not None:
+        yield Reporter(start, [listener])
+    elif sys.stderr.isatty() and groups:
+        with _bar(start) as show:
+            yield Reporter(start, [show])
+    else:
+        yield Reporter(start, [])
+
+
+@contextmanager
+def _bar(start: Progress) -> Iterator[OnProgress]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[groups]} groups, {task.completed:,.0f} rows, {task.fields[bytes]:,} bytes"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(start.action, total=start.rows, groups=f"0/{start.groups}", bytes=0)
+
+        def show(now: Progress) -> None:
+            groups = f"{now.groups_done}/{now.groups}"
+            bars.update(task, completed=now.rows_done, groups=groups, bytes=now.bytes_done)
+
+        yield show

@@ -1,0 +1,144 @@
+"""Are the visible rows the same after maintenance as before? Asked before the commit, answered inside Spark.
+
+Every row gets a 64-bit hash of all its columns; the count, the sum and the exclusive or of the hashes do not depend on
+the order of rows. Two states with the same three numbers have the same rows, duplicates included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from rowdelta.errors import VerificationError
+from rowdelta.iceberg import files_of, snapshot_files
+from rowdelta.scan import live_rows, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from collections.abc import Set as AbstractSet
+
+    from pyspark.sql import Column, DataFrame
+
+    from rowdelta.iceberg import SnapshotFiles, TableHandle, Uncommitted
+
+VERIFIED_BELOW: Final = 1 << 30
+_HASH: Final = "__rd_hash"
+_EXAMPLES: Final = 5
+_LONGEST: Final = 300
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """A whole set of rows in three numbers."""
+
+    rows: int
+    total: Decimal
+    mixed: int
+
+
+def fingerprint(frame: DataFrame) -> Fingerprint:
+    """The fingerprint of all rows and columns of a frame."""
+    row = (
+        frame.select(row_hash(frame).alias(_HASH))
+        .agg(F.count("*"), F.sum(F.col(_HASH).cast("decimal(38, 0)")), F.bit_xor(_HASH))
+        .collect()[0]
+    )
+    return Fingerprint(row[0], row[1] or Decimal(0), row[2] or 0)
+
+
+def row_hash(frame: DataFrame) -> Column:
+    """A 64-bit hash of a row."""
+    fields = frame.schema.fields
+    return F.xxhash64(*(_hashable(F.col(quote(column.name)), column.dataType) for column in fields))
+
+
+def _hashable(value: Column, kind: T.DataType) -> Column:
+    """A value that Spark can hash: a map as its sorted entries, a variant as its text."""
+    if isinstance(kind, T.MapType) and _has_trouble(kind.valueType):
+        return F.array_sort(F.transform(F.map_entries(value), lambda entry: _entry(entry, kind)))
+    if isinstance(kind, T.MapType):
+        return F.array_sort(F.map_entries(value))
+    if isinstance(kind, T.VariantType):
+        return F.to_json(value)
+    if isinstance(kind, T.ArrayType) and _has_trouble(kind.elementType):
+        return F.transform(value, lambda element: _hashable(element, kind.elementType))
+    if isinstance(kind, T.StructType) and _has_trouble(kind):
+        parts = [_hashable(value.getField(part.name), part.dataType).alias(part.name) for part in kind.fields]
+        return F.when(value.isNotNull(), F.struct(*parts))
+    return value
+
+
+def _entry(entry: Column, kind: T.MapType) -> Column:
+    return F.struct(entry["key"].alias("key"), _hashable(entry["value"], kind.valueType).alias("value"))
+
+
+def _has_trouble(kind: T.DataType) -> bool:
+    if isinstance(kind, T.StructType):
+        return any(_has_trouble(part.dataType) for part in kind.fields)
+    return isinstance(kind, T.MapType | T.VariantType) or (
+        isinstance(kind, T.ArrayType) and _has_trouble(kind.elementType)
+    )
+
+
+def same_rows(only: AbstractSet[str] | None = None) -> Callable[[Uncommitted], None]:
+    """A check that the state about to be committed shows the same rows as the one before it.
+
+    It runs once: when a commit is tried again after a lost race, the change is still the same.
+
+    Args:
+        only: The data files that can differ; all of them when left out.
+    """
+    done: list[bool] = []
+
+    def check(made: Uncommitted) -> None:
+        if done:
+            return
+        handle = made.handle
+        if made.parent_id not in handle.metadata.snapshots:
+            handle.refresh()
+        parent = handle.snapshot(made.parent_id)
+        assert parent is not None
+        before = snapshot_files(handle, parent)
+        assert before is not None
+        compare(_live(handle, before, only), _live(handle, files_of(handle, parent, made.listing), only), handle.name)
+        done.append(True)
+
+    return check
+
+
+def _live(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[str] | None) -> DataFrame:
+    return live_rows(handle, files, handle.metadata.current_schema_id, only=only).live()
+
+
+def compare(before: DataFrame, after: DataFrame, name: str) -> None:
+    """Compares two states of a table.
+
+    Raises:
+        VerificationError: They differ; the message shows some of the rows that do.
+    """
+    old, new = fingerprint(before), fingerprint(after)
+    if old == new:
+        return
+    lost, extra = _only_in(before, after), _only_in(after, before)
+    examples = [*(f"- {row}" for row in lost), *(f"+ {row}" for row in extra)]
+    raise VerificationError(
+        f"{name} would show {new.rows:,} rows instead of {old.rows:,}, or other ones; nothing was committed. "
+        f"Rows that would be lost (-) or come back (+):\n" + "\n".join(examples),
+        hint="the table is as it was; please report this with the output of t.delete_files()",
+    )
+
+
+def _only_in(these: DataFrame, others: DataFrame) -> list[str]:
+    """Some rows that there are more of on one side."""
+    counts = [
+        side.groupBy(row_hash(side).alias(_HASH)).agg(F.count("*").alias(name))
+        for side, name in ((these, "here"), (others, "there"))
+    ]
+    more = counts[0].join(counts[1], _HASH, "left").where("here > coalesce(there, 0)").select(_HASH).limit(_EXAMPLES)
+    hashed = these.withColumn(_HASH, row_hash(these))
+    rows: list[Any] = hashed.join(F.broadcast(more), _HASH, "left_semi").drop(_HASH).limit(_EXAMPLES).collect()
+    return [text if len(text := str(row.asDict())) <= _LONGEST else f"{text[:_LONGEST]}..." for row in rows]

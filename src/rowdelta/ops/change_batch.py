@@ -1,0 +1,215 @@
+"""A batch of changes, made to fit a table: the last change of each key, with the table's columns and types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Column, Window
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from rowdelta.errors import InputError
+from rowdelta.iceberg import columns_used
+from rowdelta.ops.assignments import as_column
+from rowdelta.ops.refusals import not_null, refusal
+from rowdelta.ops.stored_values import stored_as
+from rowdelta.scan import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+    from rowdelta.iceberg import Field, TableHandle
+
+DELETED: Final = "__rd_deleted"
+TIES: Final = ("error", "any")
+_ORDER: Final = "__rd_order"
+_HASH: Final = "__rd_hash"
+_NO_KEY: Final = "filter such changes out"
+_TIE: Final = "let order_by tell them apart, or say tie='any' where it does not matter which wins"
+
+
+@dataclass(frozen=True)
+class ChangeRules:
+    """How changes are to be understood.
+
+    Attributes:
+        key: The columns that identify a row.
+        order_by: What grows from an older change of a key to a newer one; none where a key comes once.
+        delete_when: Which changes delete their key.
+        tie: What becomes of two different changes of a key that are equally new: `error`, or `any` of them wins.
+        aside: Columns of the changes that do not belong into the table.
+    """
+
+    key: tuple[str, ...]
+    order_by: tuple[str | Column, ...] = ()
+    delete_when: str | Column | None = None
+    tie: str = "error"
+    aside: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(
+        key: str | Sequence[str],
+        order_by: str | Column | Sequence[str | Column] | None,
+        delete_when: str | Column | None,
+        tie: str,
+        aside: Sequence[str] = (),
+    ) -> ChangeRules:
+        """Rules from arguments that may be one thing or several."""
+        names = (key,) if isinstance(key, str) else tuple(key)
+        if order_by is None:
+            return ChangeRules(names, (), delete_when, tie, tuple(aside))
+        order = (order_by,) if isinstance(order_by, (str, Column)) else tuple(order_by)
+        return ChangeRules(names, order, delete_when, tie, tuple(aside))
+
+
+@dataclass(frozen=True)
+class ChangeBatch:
+    """Checked changes.
+
+    Attributes:
+        last: The last change of each key: columns named as in the table, and `DELETED`.
+        missing: Columns of the table that the changes do not have.
+    """
+
+    handle: TableHandle
+    last: DataFrame
+    missing: tuple[Field, ...]
+    types: T.StructType
+
+    def rows(self, last: DataFrame, lineage: Sequence[str]) -> DataFrame:
+        """The rows to write, out of `last` (which may be a kept copy); they are new, so they have no lineage."""
+        have = last.schema
+        values = []
+        for column in self.handle.metadata.schema.fields:
+            want = self.types[column.name]
+            if column in self.missing:
+                value, kind = _default(want), want.dataType
+            else:
+                value, kind = F.col(quote(column.name)), have[column.name].dataType
+            values.append(stored_as(self.handle, column, value, kind, want.dataType).alias(column.name))
+        nothing = [F.lit(None).cast("bigint").alias(name) for name in lineage]
+        return last.where(f"NOT {DELETED}").select(*values, *nothing)
+
+
+def _default(column: T.StructField) -> Column:
+    """What a column gets that the changes do not have: the table's default for new rows, or null."""
+    text = column.metadata.get("CURRENT_DEFAULT")
+    return (F.lit(None) if text is None else F.expr(text)).cast(column.dataType)
+
+
+def check_changes(
+    handle: TableHandle, changes: DataFrame, rules: ChangeRules, only: Sequence[str] | None = None
+) -> ChangeBatch:
+    """Binds changes to the columns of a table and reduces them to the last of each key.
+
+    Args:
+        handle: The table.
+        changes: The changes.
+        rules: How to understand them.
+        only: The columns to take; left out, all of them, and then those that the table requires must be there.
+
+    Raises:
+        InputError: A column is unknown, or the key is missing, or the rules cannot be followed.
+    """
+    if rules.tie not in TIES:
+        raise InputError(f"unknown tie {rules.tie!r}", hint="use 'error', or 'any' where it does not matter which wins")
+    schema = handle.metadata.schema
+    key = [schema.find(name).name for name in rules.key]
+    order = [as_column(value) for value in rules.order_by]
+    deletes = F.lit(False) if rules.delete_when is None else F.coalesce(as_column(rules.delete_when), F.lit(False))
+    given = _by_table(handle, changes)[0]
+    strangers = unknown_columns(handle, changes, rules)
+    if strangers:
+        raise InputError(
+            f"{handle.name} has no column {', '.join(strangers)}",
+            hint="drop it from the changes, or let merge_schema=True add it to the table",
+        )
+    wanted = key if only is None else [schema.find(name).name for name in only]
+    absent = [name for name in wanted if name not in given]
+    if absent:
+        raise InputError(
+            f"the changes have no column {', '.join(absent)}",
+            hint=f"their columns are {', '.join(changes.columns)}",
+        )
+    values = {name: F.col(quote(source)) for name, source in given.items() if only is None or name in wanted}
+    for name in key:
+        values[name] = not_null(values[name], f"a change has no key: column {name!r} is null", _NO_KEY)
+    frame = changes.select(
+        *(value.alias(name) for name, value in values.items()),
+        deletes.alias(DELETED),
+        *(value.alias(f"{_ORDER}{number}") for number, value in enumerate(order)),
+    )
+    missing = tuple(column for column in schema.fields if column.name not in given)
+    required = [column.name for column in missing if column.required]
+    if required and only is None:
+        raise InputError(
+            f"the changes have no column {', '.join(required)}, which the table requires",
+            hint="add it, or use columns=[...] to set the others of rows that exist",
+        )
+    last = _last(frame, key, [f"{_ORDER}{number}" for number in range(len(order))], rules.tie)
+    return ChangeBatch(handle, last, missing, handle.spark.table(handle.full_name).schema)
+
+
+def _by_table(handle: TableHandle, changes: DataFrame) -> tuple[dict[str, str], list[str]]:
+    """The table's columns that the changes have, and the columns of the changes that the table does not have."""
+    known = {column.name.lower(): column.name for column in handle.metadata.schema.fields}
+    given: dict[str, str] = {}
+    unknown = []
+    for source in changes.columns:
+        name = known.get(source.lower())
+        if name is None:
+            unknown.append(source)
+        elif name in given:
+            raise InputError(f"the changes have more than one column {name!r}")
+        else:
+            given[name] = source
+    return given, unknown
+
+
+def unknown_columns(handle: TableHandle, changes: DataFrame, rules: ChangeRules) -> list[str]:
+    """Columns of the changes that are neither in the table nor part of the rules."""
+    unknown = [name for name in _by_table(handle, changes)[1] if name not in rules.aside]
+    if not unknown:
+        return []
+    values = [as_column(value) for value in rules.order_by]
+    values += [] if rules.delete_when is None else [as_column(rules.delete_when)]
+    used = columns_used(changes, *values) if values else set()
+    return [name for name in unknown if name not in used]
+
+
+def _last(frame: DataFrame, key: Sequence[str], order: Sequence[str], tie: str) -> DataFrame:
+    """The last change of each key. Copies of the same change are one; others that are equally new are a tie."""
+    columns = [name for name in frame.columns if name not in order]
+    newest = [F.col(name).desc_nulls_last() for name in order]
+    window = Window.partitionBy(*(quote(name) for name in key)).orderBy(*newest, F.col(_HASH))
+    hashed = _hash_of(frame, columns)
+    is_last = F.row_number().over(window) == 1
+    ranked = frame.withColumn(_HASH, hashed).withColumn("__rd_last", is_last)
+    if tie == "error":
+        same_age = [F.col(name).eqNullSafe(F.lead(name).over(window)) for name in order]
+        other = F.lead(_HASH).over(window) != F.col(_HASH)  # null, so not true, where no change follows
+        tied = other
+        for same in same_age:
+            tied &= same
+        ranked = ranked.withColumn("__rd_tied", F.col("__rd_last") & F.coalesce(tied, F.lit(False)))
+        named = F.concat_ws(", ", *(F.col(quote(name)).cast("string") for name in key))
+        message = refusal(
+            f"two different changes of one key are equally new ({', '.join(key)} = ", named, ")", hint=_TIE
+        )
+        ranked = ranked.where(F.when(F.col("__rd_tied"), message.cast("boolean")).otherwise(F.col("__rd_last")))
+    else:
+        ranked = ranked.where("__rd_last")
+    return ranked.select(*(F.col(quote(name)) for name in columns))
+
+
+def _hash_of(frame: DataFrame, columns: Sequence[str]) -> Column:
+    """A hash of a whole change; Spark hashes no maps or variants, so these go through JSON."""
+    values = []
+    for name in columns:
+        kind = frame.schema[name].dataType.simpleString()
+        value = F.col(quote(name))
+        values.append(F.to_json(F.struct(value)) if "map<" in kind or "variant" in kind else value)
+    return F.xxhash64(*values)

@@ -1,0 +1,240 @@
+"""`t.upsert()`: changes by key, without looking for the rows that they replace."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.errors import InputError
+from rowdelta.iceberg import RowChange, stage_rows
+from rowdelta.ops.change_batch import DELETED, ChangeBatch, ChangeRules, check_changes, unknown_columns
+from rowdelta.ops.changes import apply
+from rowdelta.ops.delete_keys import KeyWriter, summary_of
+from rowdelta.ops.key_input import check_keys
+from rowdelta.ops.merge import Merge
+from rowdelta.ops.operation import Operation, Plan, Result
+from rowdelta.ops.refusals import REQUIRED_HINT, refusals
+from rowdelta.ops.schema_growth import grow_schema
+from rowdelta.ops.target import LAST_UPDATED, LINEAGE_VERSION, ROW_ID
+from rowdelta.ops.update import in_few_files, kept
+from rowdelta.scan import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from rowdelta.iceberg import NewDelete, StagedFiles, TableHandle
+    from rowdelta.ops.delete_keys import KeyDeletes
+
+
+@dataclass(frozen=True)
+class UpsertResult(Result):
+    """What an upsert did. `rows_inserted` is what was written; `rows_deleted` is None where old rows were not read.
+
+    Attributes:
+        keys: Distinct keys in the batch.
+        keys_deleted: Keys whose last change was a delete.
+        vectors: Delete files that are equality delete vectors.
+        encodings: Delete files by encoding.
+        reasons: Why each encoding was chosen.
+    """
+
+    keys: int = 0
+    keys_deleted: int = 0
+    vectors: int = 0
+    encodings: dict[str, int] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+
+
+class Upsert(Operation[UpsertResult]):
+    """Replaces, inserts and deletes rows by key. The cost is that of the changes, whatever the table's size."""
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        changes: DataFrame,
+        rules: ChangeRules,
+        *,
+        columns: Sequence[str] | None = None,
+        scope: str = "auto",
+        encoding: str | None = None,
+        merge_schema: bool = False,
+    ) -> None:
+        handle.refresh()
+        self._handle = handle
+        self._changes = changes
+        self._rules = rules
+        self._columns = None if columns is None else list(columns)
+        self._scope = scope
+        self._encoding = encoding
+        self._merge_schema = merge_schema
+
+    def plan(self) -> Plan:
+        """Counts the keys and says how they would be written; writes nothing."""
+        title = f"upsert into {self._handle.name}"
+        if self._columns is not None:
+            merge = self._merge(check_changes(self._handle, self._changes, self._rules, self._partial()).last)
+            reason = f"a merge: to set {', '.join(self._columns)} alone, the old rows must be read"
+            with refusals(REQUIRED_HINT):
+                return Plan(title, (("how", reason), *merge.plan().steps))
+        steps = [("key", ", ".join(self._rules.key))]
+        strangers = unknown_columns(self._handle, self._changes, self._rules) if self._merge_schema else []
+        steps += [("new columns", ", ".join(strangers))] if strangers else []
+        batch = check_changes(self._handle, self._changes.drop(*strangers), self._rules)
+        scope, why = scope_of_key(self._handle, self._rules.key, self._scope)
+        with refusals(REQUIRED_HINT), kept(batch.last) as last:
+            counted = last.agg(F.count("*"), F.count_if(DELETED)).head()
+            assert counted is not None
+            writer = self._writer(last, scope)
+            choices = {choice.reason: choice for _, choice in writer.prepare().chosen}
+        steps += [
+            ("keys", f"{counted[0]:,}, of which {counted[1]:,} are deleted"),
+            ("scope", f"{scope}: {why}"),
+            ("scan", "none: the rows are not looked up"),
+            *(("encoding", f"{choice.encoding}: {choice.reason}") for choice in choices.values()),
+        ]
+        if batch.missing:
+            names = ", ".join(column.name for column in batch.missing)
+            steps.append(("missing columns", f"{names} (their default, or null)"))
+        return Plan(title, tuple(steps))
+
+    def execute(self) -> UpsertResult:
+        """Writes rows and deletes in one snapshot; an empty batch commits nothing."""
+        return self.execute_after(lambda: None)
+
+    def execute_after(self, check: Callable[[], None]) -> UpsertResult:
+        """As `execute`, with a last look before anything is written: the changes have been computed by then."""
+        started = time.monotonic()
+        self._handle.refresh()
+        if self._merge_schema:
+            strangers = unknown_columns(self._handle, self._changes, self._rules)
+            grow_schema(self._handle, self._changes, strangers)
+        if self._columns is not None:
+            return self._merged(check, started)
+        batch = check_changes(self._handle, self._changes, self._rules)
+        scope, _ = scope_of_key(self._handle, self._rules.key, self._scope)
+        with refusals(REQUIRED_HINT), kept(batch.last) as last:
+            writer = self._writer(last, scope)
+            prepared = writer.prepare()
+            if any(keys is None for keys, _ in prepared.chosen):  # these keys are not collected: nothing has run yet
+                last.count()
+            check()
+            with self._staged(batch, last) as rows:
+                written = writer.write(prepared)
+        return self._commit(rows, written, prepared, started)
+
+    def _writer(self, last: DataFrame, scope: str) -> KeyWriter:
+        return KeyWriter(self._handle, check_keys(self._handle, last, self._rules.key, scope), self._encoding)
+
+    @contextmanager
+    def _staged(self, batch: ChangeBatch, last: DataFrame) -> Iterator[StagedFiles]:
+        lineage = [ROW_ID, LAST_UPDATED] if self._handle.metadata.format_version >= LINEAGE_VERSION else []
+        staged = stage_rows(self._handle, in_few_files(batch.rows(last, lineage), last))
+        try:
+            yield staged
+        except BaseException:
+            staged.remove()
+            raise
+
+    def _commit(
+        self, rows: StagedFiles, written: list[NewDelete], prepared: KeyDeletes, started: float
+    ) -> UpsertResult:
+        if not written and not len(rows):
+            return UpsertResult(seconds=time.monotonic() - started, reasons=("there are no changes",))
+        change = RowChange(deletes=written, rows=rows if len(rows) else None, summary=summary_of(self._handle, written))
+        snapshot = apply(self._handle, change)
+        keys = sum(new.file.record_count for new in written)
+        return UpsertResult(
+            snapshot_id=snapshot.id,
+            rows_deleted=None,
+            rows_inserted=rows.record_count,
+            data_files_added=len(rows),
+            delete_files_added=len(written),
+            bytes_added=change.size_in_bytes,
+            seconds=time.monotonic() - started,
+            keys=keys,
+            keys_deleted=keys - rows.record_count,
+            vectors=sum(new.file.file_format == "PUFFIN" for new in written),
+            encodings=dict(Counter(str(new.encoding) for new in written)),
+            reasons=prepared.reasons,
+        )
+
+    def _partial(self) -> list[str]:
+        return list(dict.fromkeys([*self._rules.key, *(self._columns or [])]))
+
+    def _merge(self, changes: DataFrame) -> Merge:
+        """Some columns of a row keep their old values: the old row must be read."""
+        assert self._columns is not None
+        schema = self._handle.metadata.schema
+        key = [schema.find(name).name for name in self._rules.key]
+        wanted = [schema.find(name).name for name in self._columns]
+        values = {name: f"s.{quote(name)}" for name in wanted if name not in key}
+        merge = Merge(self._handle, changes, key, ("t", "s"), mode=None, isolation=None)
+        merge = merge.when_matched_delete(f"s.{DELETED}").when_matched_update(values)
+        new = {name: f"s.{quote(name)}" for name in dict.fromkeys([*key, *wanted])}
+        return merge.when_not_matched_insert(new, f"NOT s.{DELETED}")
+
+    def _merged(self, check: Callable[[], None], started: float) -> UpsertResult:
+        batch = check_changes(self._handle, self._changes, self._rules, self._partial())
+        with refusals(REQUIRED_HINT), kept(batch.last) as last:
+            counted = last.agg(F.count("*"), F.count_if(DELETED)).head()
+            assert counted is not None
+            check()
+            result = self._merge(last).execute()
+        return replace(
+            UpsertResult(**{**result.to_dict(), "seconds": time.monotonic() - started}),
+            keys=counted[0],
+            keys_deleted=counted[1],
+            reasons=("only some columns are set, so the old rows were read",),
+        )
+
+
+def scope_of_key(handle: TableHandle, key: Sequence[str], scope: str) -> tuple[str, str]:
+    """Whether deletes of a key can be kept to the partition of the new row, and why.
+
+    A row that is replaced is in the same partition only if the key says which one that is, and only if it was written
+    under the same spec.
+    """
+    if scope not in {"auto", "partition", "global"}:
+        raise InputError(f"unknown scope {scope!r}", hint="use 'auto', 'partition' or 'global'")
+    spec, schema = handle.metadata.spec, handle.metadata.schema
+    if spec.is_unpartitioned:
+        return "global", "the table has no partitions"
+    sources = {schema.by_id[part.source_id].name for part in spec.fields if part.transform != "void"}
+    outside = sorted(sources - {schema.find(name).name for name in key})
+    older = _has_other_specs(handle)
+    if scope == "partition":
+        if older:
+            raise InputError(
+                f"some rows of {handle.name} were written under another partition spec, where deletes of this one do "
+                "not reach",
+                hint="use scope='global', or rewrite the old files first: t.compact()",
+            )
+        return "partition", "as asked; a key must never move to another partition"
+    if scope == "global":
+        return "global", "as asked"
+    if outside:
+        return "global", f"the key does not hold {', '.join(outside)}, so it does not say where the old row is"
+    if older:
+        return "global", "some rows were written under another partition spec"
+    return "partition", "the key holds the partition columns"
+
+
+def _has_other_specs(handle: TableHandle) -> bool:
+    """Whether a live data file belongs to another spec than the table's own; the manifest list tells."""
+    head = handle.snapshot()
+    if head is None or head.manifest_list is None or len(handle.metadata.specs) == 1:
+        return False
+    mine = handle.metadata.spec.id
+    return any(
+        not manifest.get("content")
+        and manifest.get("partition_spec_id") != mine
+        and ((manifest.get("added_files_count") or 0) + (manifest.get("existing_files_count") or 0)) > 0
+        for manifest in handle.manifests.read(head.manifest_list).records
+    )

@@ -1,0 +1,64 @@
+"""`t.debt()`: the delete debt with its ways to be looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+
+from rowdelta.maintain import Debt
+from rowdelta.report.debt_text import debt_text
+
+if TYPE_CHECKING:
+    import os
+
+
+WIDE_ENOUGH: Final = 200
+
+
+class DeleteDebt(Debt):
+    """What the deletes of a table cost its readers, and what to do about it.
+
+    Examples:
+        >>> debt = t.debt()  # doctest: +SKIP
+        >>> debt.readers, debt.advice[0].action  # doctest: +SKIP
+        ('only rowdelta', 'resolve')
+        >>> debt.show()  # doctest: +SKIP
+        >>> debt.to_html("debt.html")  # doctest: +SKIP
+    """
+
+    def __str__(self) -> str:
+        console = Console(width=120, color_system=None, highlight=False)
+        with console.capture() as captured:
+            console.print(debt_text(self))
+        return captured.get()
+
+    def show(self, console: Console | None = None, *, top: int = 10) -> None:
+        """Prints the debt.
+
+        Args:
+            console: Where to print; the standard output when left out.
+            top: How many partitions and data files to list.
+        """
+        if console is None:
+            console = Console(highlight=False)
+            if not console.is_terminal:  # nothing is folded in a pipe or a file
+                console.width = max(console.width, WIDE_ENOUGH)
+        console.print(debt_text(self, top))
+
+    def plot(self, path: str | os.PathLike[str]) -> Path:
+        """Draws debt by partition, deletes over time, and size by encoding into a .png, .svg or .pdf file."""
+        from rowdelta.report.debt_plot import debt_figure  # noqa: PLC0415 - most users never draw, and it is slow to load
+
+        target = Path(path)
+        debt_figure(self).savefig(target, dpi=150)
+        return target
+
+    def to_html(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the whole report as one page that needs no other file."""
+        from rowdelta.report.debt_page import debt_page  # noqa: PLC0415 - see above
+
+        target = Path(path)
+        target.write_text(debt_page(self), encoding="utf-8")
+        return target

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import importlib
+import json
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import rowdelta as rd
+from tests.support.delta_tables import log_actions
+from tests.support.tables import stored_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def delta(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Delta table of two versions with data, the second with a deletion vector in a file."""
+    path = tmp_path_factory.mktemp("delta") / "orders"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id bigint) USING delta TBLPROPERTIES ('delta.enableDeletionVectors'='true')"
+    )
+    spark.range(0, 20, 1, 1).write.format("delta").mode("append").save(str(path))
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 3")
+    return path
+
+
+def _copy(spark: SparkSession, delta: Path, folder: Path, change: Callable[[str], str] = str) -> Path:
+    """A copy of the table with its log rewritten; Delta's checksums of versions are left out."""
+    target = folder / "copy"
+    for file in delta.rglob("*"):
+        if file.is_file() and not file.name.endswith(".crc"):
+            place = target / file.relative_to(delta)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(file.read_bytes())
+    for log in (target / "_delta_log").glob("*.json"):
+        log.write_text(change(log.read_text()))
+    return target
+
+
+def _refused(spark: SparkSession, source: Path, name: str, match: str, **options: Any) -> None:
+    """The conversion fails with this message, and leaves no table and no file behind."""
+    operation = rd.from_delta(spark, source, name, **options)
+    with pytest.raises(rd.RowDeltaError, match=match):
+        operation.execute()
+    assert not spark.catalog.tableExists(name)
+    folder = Path(str(spark.conf.get("spark.sql.catalog.lake.warehouse"))) / name.removeprefix("lake.").replace(
+        ".", "/"
+    )
+    assert not [file for file in folder.rglob("*") if file.is_file()]
+
+
+def test_damaged_vectors_are_refused_and_nothing_stays(
+    spark: SparkSession, table_name: str, delta: Path, tmp_path: Path
+) -> None:
+    def with_cardinality(text: str) -> str:
+        return text.replace('"cardinality":1', '"cardinality":2')
+
+    def too_many(text: str) -> str:
+        return text.replace('"cardinality":1', '"cardinality":2000')
+
+    _refused(spark, _copy(spark, delta, tmp_path / "a", with_cardinality), table_name, "has 1 rows but the log says 2")
+    _refused(spark, _copy(spark, delta, tmp_path / "b", too_many), table_name, "deletes 2000 rows of .* which has 20")
+    damaged = _copy(spark, delta, tmp_path / "c")
+    (vector,) = damaged.glob("deletion_vector_*.bin")
+    content = bytearray(vector.read_bytes())
+    content[-1] ^= 1
+    vector.write_bytes(content)
+    _refused(spark, damaged, table_name, "checksum")
+    content[5:9] = struct.pack("<I", 1681511376)
+    vector.write_bytes(content)
+    _refused(spark, damaged, table_name, "checksum|native")
+    vector.unlink()
+    _refused(spark, damaged, table_name, "cannot read .*deletion_vector_")
+
+
+def test_tables_that_iceberg_cannot_say_are_refused(
+    spark: SparkSession, table_name: str, delta: Path, tmp_path: Path
+) -> None:
+    shape = tmp_path / "variant"
+    spark.sql(f"CREATE TABLE delta.`{shape}` (id bigint, v variant) USING delta")
+    _refused(spark, shape, table_name, "reader features that cannot be mirrored: variantType")
+    _refused(spark, tmp_path / "nothing", table_name, "no Delta table at")
+    mapped = tmp_path / "mapped"
+    spark.sql(
+        f"CREATE TABLE delta.`{mapped}` (id bigint, l array<string>) USING delta "
+        "TBLPROPERTIES ('delta.columnMapping.mode'='name')"
+    )
+    _refused(spark, mapped, table_name, r"l\.element has no field id in the files")
+    with pytest.raises(rd.TableError, match=r"no Delta table lake\.db\.nothing"):
+        rd.from_delta(spark, "lake.db.nothing", table_name).execute()
+    with pytest.raises(rd.InputError, match=r"no table .* to bring up to date"):
+        rd.from_delta(spark, delta, table_name, mode="incremental").execute()
+    for wrong in ({"mode": "some"}, {"stats": "guess"}, {"format_version": 1}, {"snapshots": "few"}):
+        with pytest.raises(rd.InputError, match=f"{next(iter(wrong))} is"):
+            rd.from_delta(spark, delta, table_name, **wrong)
+
+
+def test_files_can_be_looked_at_before_they_are_taken(
+    spark: SparkSession, table_name: str, delta: Path, tmp_path: Path
+) -> None:
+    missing = _copy(spark, delta, tmp_path / "a")
+    (data,) = missing.glob("part-*.parquet")
+    content = data.read_bytes()
+    data.unlink()
+    _refused(spark, missing, table_name, "cannot read .*part-", verify_files=True)
+    data.write_bytes(content[:-10])
+    _refused(spark, missing, table_name, "bytes, and the log says", verify_files=True)
+    rows = _copy(spark, delta, tmp_path / "b", lambda text: text.replace('numRecords\\":20', 'numRecords\\":21'))
+    _refused(spark, rows, table_name, "has 20 rows, and the Delta log says 21", verify_files=True)
+
+
+def test_files_with_the_ids_of_another_schema_are_refused(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+    """Without column mapping Iceberg would find columns by these ids, and show one as the other."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    path = tmp_path / "orders"
+    spark.sql(f"CREATE TABLE delta.`{path}` (a bigint, b bigint) USING delta")
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES (1, 2)")
+    (file,) = path.glob("part-*.parquet")
+    ids = [{"PARQUET:field_id": "2"}, {"PARQUET:field_id": "1"}]
+    fields = [pa.field(name, pa.int64(), metadata=some) for name, some in zip("ab", ids, strict=True)]
+    pq.write_table(pa.table([[1], [2]], schema=pa.schema(fields)), file)
+    for checksum in path.glob(".part*.crc"):
+        checksum.unlink()
+    log = path / "_delta_log" / f"{1:020}.json"
+    (add,) = log_actions(str(path), 1, "add")
+    log.write_text(log.read_text().replace(f'"size":{add["size"]}', f'"size":{file.stat().st_size}'))
+    _refused(spark, path, table_name, "field ids that are not those of the Delta table: {'a': 2, 'b': 1}")
+
+
+def test_a_target_that_is_not_a_mirror_of_this_table_is_left_alone(
+    spark: SparkSession, table_name: str, delta: Path, tmp_path: Path
+) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (id bigint) USING iceberg")
+    with pytest.raises(rd.TableError, match="was not made from a Delta table"):
+        rd.from_delta(spark, delta, table_name).execute()
+    spark.sql(f"DROP TABLE {table_name}")
+    rd.from_delta(spark, delta, table_name).execute()
+    other = _copy(spark, delta, tmp_path)
+    with pytest.raises(rd.TableError, match=r"was made from the Delta table at .*orders, not from .*copy"):
+        rd.from_delta(spark, other, table_name).execute()
+    with pytest.raises(rd.InputError, match="has format version 3, not 2"):
+        rd.from_delta(spark, delta, table_name, format_version=2).execute()
+
+
+def test_the_two_tables_cannot_share_a_folder(spark: SparkSession, warehouse: Path) -> None:
+    """VACUUM deletes what Delta does not know, and dropping a table of this catalog deletes its folder."""
+    path = warehouse / "db" / "shared"
+    spark.range(5).write.format("delta").save(str(path))
+    before = {file for file in path.rglob("*") if file.is_file()}
+    with pytest.raises(rd.InputError, match="VACUUM of the one would delete files of the other"):
+        rd.from_delta(spark, path, "lake.db.shared").execute()
+    assert {file for file in path.rglob("*") if file.is_file()} == before
+
+
+def test_two_conversions_at_once_do_not_add_a_commit_twice(
+    spark: SparkSession, table_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "orders"
+    spark.range(0, 10, 1, 1).write.format("delta").save(str(path))
+    rd.from_delta(spark, path, table_name).execute()
+    spark.range(10, 20, 1, 1).write.format("delta").mode("append").save(str(path))
+    attempt = importlib.import_module("rowdelta.iceberg.commit")._Attempt
+    run = attempt._run
+    once: list[int] = []
+
+    def late(self: Any) -> None:
+        if not once:
+            once.append(1)
+            rd.from_delta(spark, path, table_name).execute()
+        run(self)
+
+    monkeypatch.setattr(attempt, "_run", late)
+    with pytest.raises(rd.CommitConflictError, match="was changed meanwhile"):
+        rd.from_delta(spark, path, table_name).execute()
+    assert spark.table(table_name).count() == 20
+    assert rd.from_delta(spark, path, table_name).execute().mode == "none"
+
+
+def test_a_commit_that_fails_leaves_no_delete_files(
+    spark: SparkSession, table_name: str, tmp_path: Path, delta: Path
+) -> None:
+    copy = _copy(spark, delta, tmp_path)
+    rd.from_delta(spark, copy, table_name, version=1).execute()
+    table = rd.table(spark, table_name)
+    before = stored_files(table)
+    # Delta says that a file goes which the table does not have.
+    log = copy / "_delta_log" / f"{2:020}.json"
+    stranger = {"remove": {"path": "stranger.parquet", "dataChange": True, "deletionTimestamp": 1}}
+    log.write_text(log.read_text() + json.dumps(stranger) + "\n")
+    with pytest.raises(rd.TableError, match=r"Delta removed 1 files, and .* holds 0 of them\n.*mode='full'"):
+        rd.from_delta(spark, copy, table_name, mode="incremental").execute()
+    assert stored_files(table.refresh()) == before
+    assert spark.table(table_name).count() == 20

@@ -1,0 +1,145 @@
+"""`t.rewrite_deletes()`: other encodings, fewer files, the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import rowdelta as rd
+from rowdelta.ops.key_files import write_vector
+from tests.support.frames import rows
+from tests.support.tables import VECTORS, append_ids, create, head, keys, one_file, set_properties, stored_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCHEMA = "id bigint, region string, s string"
+
+
+def found(table: rd.Table) -> list[tuple[str, str, int, int]]:
+    """The delete files as (content, encoding, records, sequence)."""
+    listed = table.delete_files().select("content", "encoding", "records", "sequence").collect()
+    return sorted(tuple(row) for row in listed)
+
+
+def test_full_rows_become_vectors_and_back_and_keep_their_age(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, SCHEMA, "region", properties=VECTORS)
+    some = [(i, region, f"s{i}") for i in range(10) for region in ("EU", "US")]
+    one_file(spark, some, SCHEMA).writeTo(table_name).append()
+    both = spark.createDataFrame([(1, "EU"), (2, "US"), (None, "US")], "id bigint, region string")
+    table.delete_keys(both, "id", encoding="full-row").execute()
+    one_file(spark, [(1, "EU", "new"), (None, "US", "new")], SCHEMA).writeTo(table_name).append()
+    live, before = rows(table.read()), found(table)
+    assert "2 into 2 as deletion-vector" in str(table.rewrite_deletes("deletion-vector").plan())
+    result = table.rewrite_deletes("deletion-vector", where="encoding = 'full-row'").execute()
+    assert (result.equality_deletes, result.delete_files_added, result.verified) == (2, 2, True)
+    assert found(table) == [(content, "deletion-vector", *rest) for content, _, *rest in before]
+    assert rows(table.read()) == live
+    assert table.metadata.snapshots[result.snapshot_id or 0].operation == "replace"
+    assert table.rewrite_deletes("hash-map", where="partition = 'region=EU'").execute().equality_deletes == 1
+    assert rows(table.read()) == live
+    assert table.rewrite_deletes("full-row").execute().equality_deletes == 2
+    assert found(table) == before
+    assert rows(spark.table(table_name)) == live  # standard once more
+    assert table.rewrite_deletes("full-row").execute().snapshot_id is None
+    table.resolve().execute()
+    assert rows(spark.table(table_name)) == live
+
+
+def test_composite_keys_become_hash_maps_and_back(spark: SparkSession, table_name: str) -> None:
+    columns = "id bigint, d date, n decimal(9, 2), s string"
+    table = create(spark, table_name, columns, properties=VECTORS)
+    spark.sql(
+        f"INSERT INTO {table_name} SELECT id, date_add(DATE'2024-01-01', cast(id as int)), id * 1.5, "
+        "if(id = 4, null, concat('s', id)) FROM range(8)"
+    )
+    names = ["d", "n", "s"]
+    gone = spark.table(table_name).where("id IN (2, 4)").select(*names).localCheckpoint()
+    table.delete_keys(gone, names, encoding="full-row").execute()
+    texts = spark.createDataFrame([("s7",)], "s string")
+    table.delete_keys(texts, "s", encoding="full-row").execute()
+    live = rows(table.read())
+    assert [row[0] for row in live] == [0, 1, 3, 5, 6]
+    skipped = table.rewrite_deletes("deletion-vector").execute()
+    assert skipped.snapshot_id is None
+    assert len(skipped.skipped) == 2
+    assert "only one integer column fits" in skipped.skipped[0]
+    assert table.rewrite_deletes("hash-map").execute().equality_deletes == 2
+    assert {encoding for _, encoding, *_ in found(table)} == {"hash-map"}
+    assert rows(table.read()) == live
+    assert table.rewrite_deletes("full-row").execute().equality_deletes == 2
+    assert rows(spark.table(table_name)) == live
+
+
+def test_many_position_deletes_become_one_for_each_data_file(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, "id bigint, v string", version=2)
+    append_ids(spark, table_name, range(100))
+    append_ids(spark, table_name, range(100, 200))
+    for step in range(3):
+        table.delete(f"id % 10 = {step}").execute()
+    table.delete("id = 199").execute()
+    live = rows(spark.table(table_name))
+    assert len(found(table)) == 7
+    result = table.rewrite_deletes(min_input_files=3).execute()
+    assert (result.position_deletes, result.delete_files_added) == (7, 2)
+    assert sorted(records for _, _, records, _ in found(table)) == [30, 31]
+    assert rows(spark.table(table_name)) == live
+    assert table.rewrite_deletes().execute().snapshot_id is None
+
+
+def test_positions_become_vectors_after_an_upgrade(spark: SparkSession, table_name: str) -> None:
+    granularity = {"write.delete.granularity": "partition"}
+    table = create(spark, table_name, "id bigint, v string", version=2, properties=granularity)
+    append_ids(spark, table_name, range(100))
+    append_ids(spark, table_name, range(100, 200))
+    table.delete("id IN (1, 101, 102)").execute()  # one file for both data files
+    table.delete("id = 2").execute()
+    set_properties(spark, table_name, format__version="3")
+    table.refresh()
+    table.delete("id = 103").execute()  # a vector, which takes over what was deleted before
+    live = rows(spark.table(table_name))
+    result = table.rewrite_deletes(target_encoding="deletion-vector").execute()
+    assert result.position_deletes == 2
+    assert [(content, encoding) for content, encoding, *_ in found(table)] == [("position", "deletion-vector")] * 2
+    assert rows(spark.table(table_name)) == live
+    table.delete("id = 5").execute()
+    table.delete("id = 105").execute()  # the vectors are in two Puffin files now
+    live = rows(spark.table(table_name))
+    assert table.delete_files().select("path").distinct().count() == 2
+    assert table.rewrite_deletes().execute().delete_files_added == 2
+    assert table.delete_files().select("path").distinct().count() == 1
+    assert rows(spark.table(table_name)) == live
+    assert table.rewrite_deletes(min_input_files=1, target_size=1).execute().delete_files_added == 2
+    assert table.delete_files().select("path").distinct().count() == 2
+    assert rows(spark.table(table_name)) == live
+
+
+def test_what_makes_no_sense_is_refused_and_a_difference_too(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = create(spark, table_name, "id bigint, v string")
+    assert "nothing to do" in str(table.rewrite_deletes().plan())
+    with pytest.raises(rd.InputError, match="unknown encoding 'dv'"):
+        table.rewrite_deletes("dv")
+    with pytest.raises(rd.InputError, match="target_size='big' is not a size"):
+        table.rewrite_deletes(target_size="big")
+    with pytest.raises(rd.InputError, match="less than one"):
+        table.rewrite_deletes(min_input_files=0)
+    append_ids(spark, table_name, range(10))
+    table.delete_keys(keys(spark, 3), "id").execute()
+    refused = table.rewrite_deletes("deletion-vector").execute()
+    assert refused.snapshot_id is None
+    assert "write.delete.equality-vector.enabled" in refused.skipped[0]
+    set_properties(spark, table_name, write_delete_equality__vector_enabled="true")
+    state = head(table), stored_files(table)
+    monkeypatch.setattr("rowdelta.maintain.equality_rewrites.write_vector", _write_other_keys)
+    with pytest.raises(rd.VerificationError):
+        table.rewrite_deletes("deletion-vector").execute()
+    assert (head(table), stored_files(table)) == state
+
+
+def _write_other_keys(handle: Any, keys: Any, batch: Any, choice: Any) -> Any:
+    return write_vector(handle, keys, replace(batch, keys=np.array([4], np.int64)), choice)
