@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rowdelta as rd
-from bench import changes, codec, delta, equality, maintenance, report
+from bench import cdc, changes, codec, delta, equality, maintenance, report
 from bench.data import SCALES
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ RESULTS = Path(__file__).with_name("results.json")
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--scale", choices=SCALES, default="small")
-    sections_known = ("codec", "equality", "changes", "maintenance", "delta")
+    sections_known = ("codec", "equality", "changes", "cdc", "maintenance", "delta")
     parser.add_argument("--only", choices=sections_known, help="one benchmark instead of all")
     arguments = parser.parse_args()
     scale, only = arguments.scale, arguments.only
@@ -35,6 +35,8 @@ def main() -> None:
             sections["equality deletes"] = equality.run(spark, scale)
         if only in {None, "changes"}:
             sections["changes"] = changes.run(spark, scale, Path(folder))
+        if only in {None, "cdc"}:
+            sections["change data capture"] = cdc.run(spark, scale, Path(folder))
         if only in {None, "maintenance"}:
             sections["maintenance"] = maintenance.run(spark, scale)
         if only in {None, "delta"}:

@@ -95,14 +95,17 @@ def live_heap_mb(spark: SparkSession, action: Callable[[], Any]) -> float:
 
 def driver_peak_mb(action: Callable[[], Any]) -> float:
     """The most that this Python process grew while an action ran, in MiB."""
-    statm = Path("/proc/self/statm")
-    page = os.sysconf("SC_PAGE_SIZE")
+    start = _resident()
+    return round((max(start, _most(_resident, action, 0.02)) - start) / 2**20, 1)
 
-    def resident() -> int:
-        return int(statm.read_text().split()[1]) * page
 
-    start = resident()
-    return round((max(start, _most(resident, action, 0.02)) - start) / 2**20, 1)
+def resident_mb() -> float:
+    """What this Python process takes, in MiB."""
+    return round(_resident() / 2**20, 1)
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _most(measure: Callable[[], int], action: Callable[[], Any], seconds: float) -> int:

@@ -23,6 +23,10 @@ if os.environ.get("CI"):
     hypothesis.settings.load_profile("ci")
 
 
+# Every query of the tests runs once or twice: compiling it well would take longer than running it does.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("warehouse")
@@ -48,10 +52,10 @@ def spark(warehouse: Path) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def table_name(spark: SparkSession) -> Iterator[str]:
-    """A name for a table of one test, dropped afterwards."""
+    """A name for a table of one test, dropped afterwards; files that it shares with others stay."""
     name = f"lake.db.t_{uuid.uuid4().hex[:12]}"
     yield name
-    spark.sql(f"DROP TABLE IF EXISTS {name} PURGE")
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
 def pytest_report_header() -> str | None:

@@ -129,8 +129,10 @@ def test_bounds_prune_and_never_answer_wrongly(
     assert_same_rows(
         spark.sql(f"SELECT {aggregates} FROM {table_name}"), spark.sql(f"SELECT {aggregates} FROM {delta}")
     )
-    predicate = "at = timestamp_micros(1700000000000123 + 60) AND s.n > 50 AND day >= '1960-02-01'"
-    assert spark.table(table_name).where(predicate).count() == 1
+    for column, start in (("at", "1700000000000123"), ("local", "1700000000000456"), ("s.at", "0")):
+        assert spark.table(table_name).where(f"{column} = timestamp_micros({start} + 60)").count() == 1
+    predicate = "s.n > 80 AND day >= '1960-02-01'"
+    assert spark.table(table_name).where(predicate).count() == 19
     handle = rd.table(spark, table_name)._handle
     assert result.snapshot_id is not None
     size = scan_size(handle, result.snapshot_id, row_filter(handle, predicate))

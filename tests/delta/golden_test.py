@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
 from rowdelta.codec import read_puffin, to_vector_blob
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(not GOLDEN.exists(), reason=MISSING)
 TABLES = golden_delta_tables()
+# Its inline vector has the padding of the Rust library for Z85, and delta-spark shows the deleted row of value 3.
+UNREADABLE = {("cdf-table-with-dv", 5)}
 
 
 def _known_counts(table: GoldenDelta) -> dict[int, int]:
@@ -41,7 +44,12 @@ def test_every_version_of_a_public_delta_table_has_the_rows_that_delta_reads(
     result = rd.from_delta(spark, path, table_name).execute()
     assert result.version == table.versions - 1
     found = iceberg_rows(spark, table_name, versions).cache()
-    assert_same_rows(found, delta_rows(spark, path, versions))
+    readable = [version for version in versions if (table.folder.name, version) not in UNREADABLE]
+    assert_same_rows(found.where(F.col("version").isin(readable)), delta_rows(spark, path, readable))
+    for name, version in UNREADABLE:
+        if name == table.folder.name:
+            expected = [(version, f'{{"value":{value}}}') for value in range(10) if value != 3]
+            assert_same_rows(found.where(F.col("version") == version), expected)
     counts = {row["version"]: row["count"] for row in found.groupBy("version").count().collect()}
     found.unpersist()
     for version, count in _known_counts(table).items():
@@ -59,7 +67,7 @@ def test_every_version_can_be_converted_from_nothing_and_in_any_order(
 ) -> None:
     path = install_delta(table, tmp_path)
     last = table.versions - 1
-    for version in dict.fromkeys([last, 0, last // 2, last]):
+    for version in dict.fromkeys([last, 0, last // 2]):
         result = rd.from_delta(
             spark, path, table_name, mode="full", version=version, format_version=format_version, verify=True
         ).execute()

@@ -127,7 +127,7 @@ def test_files_with_the_ids_of_another_schema_are_refused(spark: SparkSession, t
     ids = [{"PARQUET:field_id": "2"}, {"PARQUET:field_id": "1"}]
     fields = [pa.field(name, pa.int64(), metadata=some) for name, some in zip("ab", ids, strict=True)]
     pq.write_table(pa.table([[1], [2]], schema=pa.schema(fields)), file)
-    for checksum in path.glob(".part*.crc"):
+    for checksum in path.rglob(".*.crc"):
         checksum.unlink()
     log = path / "_delta_log" / f"{1:020}.json"
     (add,) = log_actions(str(path), 1, "add")

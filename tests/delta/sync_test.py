@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 from pathlib import Path
@@ -136,11 +137,11 @@ def test_expired_delete_files_go_and_the_files_of_delta_stay(
     assert len(vectors) == 3
     assert all(file.startswith("deletion-vectors/") for file in vectors)
     of_delta = {file for file in Path(path).rglob("*") if file.is_file()}
-    spark.sql(f"OPTIMIZE delta.`{path}`")
-    rd.from_delta(spark, path, table_name).execute()
-    table.refresh()
-    table.expire(older_than="2100-01-01T00:00:00", retain_last=1).execute()
-    assert not any(file.endswith(".puffin") for file in stored_files(table.refresh()))
+    spark.sql(f"REORG TABLE delta.`{path}` APPLY (PURGE)")
+    assert rd.from_delta(spark, path, table_name).execute().delete_files_removed == 1
+    expired = table.refresh().expire(older_than="2100-01-01T00:00:00", retain_last=1).execute()
+    assert (expired.delete_files_removed, expired.data_files_removed) == (3, 0)
+    assert not [file for file in stored_files(table.refresh()) if file.endswith(".puffin")]
     assert of_delta <= {file for file in Path(path).rglob("*") if file.is_file()}
     assert sorted(row[0] for row in spark.table(table_name).collect()) == sorted({*range(20)} - {3, 4, 5})
     # The next commit follows as if nothing had happened.
@@ -245,3 +246,21 @@ def test_another_delta_table_at_the_same_place_is_noticed(spark: SparkSession, t
     with pytest.raises(rd.InputError, match="another Delta table has taken the place"):
         rd.from_delta(spark, path, table_name, mode="incremental").execute()
     assert rd.from_delta(spark, path, table_name, verify=True).execute().verified_rows == 30
+
+
+def test_a_file_that_is_described_anew_does_not_appear_twice(
+    spark: SparkSession, table_name: str, tmp_path: Path
+) -> None:
+    """Writers add a file once more, without removing it, when they have computed its statistics."""
+    path = str(tmp_path / "orders")
+    _create(spark, path, "id bigint")
+    _append(spark, path, 0, 10, "id")
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 3")
+    rd.from_delta(spark, path, table_name).execute()
+    (add,) = log_actions(path, 2, "add")
+    again = {"add": {**add, "dataChange": False, "tags": {"statistics": "new"}}}
+    (Path(path) / "_delta_log" / f"{3:020}.json").write_text(json.dumps(again))
+    result = rd.from_delta(spark, path, table_name).execute()
+    assert (result.version, result.data_files_added, result.deletion_vectors) == (3, 0, 1)
+    assert spark.sql(f"SELECT count(*) FROM {table_name}.data_files").collect()[0][0] == 1
+    assert sorted(row[0] for row in spark.table(table_name).collect()) == [0, 1, 2, *range(4, 10)]

@@ -17,6 +17,7 @@ from rowdelta.iceberg.content_files import from_java, to_java
 from rowdelta.ops import changes
 from rowdelta.ops.target import Target
 from tests.support.frames import assert_same_rows
+from tests.support.shared_files import share
 from tests.support.tables import EDV, create, head, stored_files
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def make(spark: SparkSession, name: str, version: int, **properties: str) -> rd.
     named = {key.replace("_", "."): value for key, value in properties.items()}
     modes = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
     made = create(spark, name, "id bigint, part int, v string", "part", version=version, properties=modes | EDV | named)
-    rows(spark, 0, 20).writeTo(name).append()
+    share(made, "0 to 19", lambda: rows(spark, 0, 20))
     return made
 
 
@@ -291,9 +292,9 @@ def test_a_lost_race_is_run_again_without_a_new_scan(
     operation, scans = verbs(table.refresh())[verb], []
     real = Target.rows
 
-    def count(target: Target) -> DataFrame:
+    def count(target: Target, alias: str | None = None) -> DataFrame:
         scans.append(target)
-        return real(target)
+        return real(target, alias)
 
     with monkeypatch.context() as patched:
         patched.setattr(Target, "rows", count)

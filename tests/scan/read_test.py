@@ -15,6 +15,7 @@ import rowdelta as rd
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg.content_files import ContentFile, to_java
 from tests.support.frames import assert_same_rows, rows
+from tests.support.shared_files import share_ids
 from tests.support.tables import EDV, VECTORS, append_ids, create, head, keys, one_file, plan_of, set_properties
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ def ids(table: rd.Table, **how: Any) -> list[int]:
 def make(spark: SparkSession, name: str, *, version: int = 3, partitioned_by: str = "") -> rd.Table:
     """Ids 0 to 9, of which 1 and 3 are deleted and 3 is there again."""
     table = create(spark, name, "id bigint, v string", partitioned_by, version=version, properties=EDV)
-    append_ids(spark, name, range(10), "old")
+    share_ids(table, range(10), "old")
     table.delete_keys(keys(spark, 1, 3).withColumn("v", F.lit("old")), "id").execute()
-    append_ids(spark, name, [3], "new")
+    share_ids(table, [3], "new")
     return table
 
 

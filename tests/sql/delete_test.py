@@ -47,6 +47,14 @@ def test_delete_with_subqueries_over_live_rows(pair: Pair) -> None:
         "WHERE i.region = lake.{db}.orders.region)"
     )
     pair.change("DELETE FROM lake.{db}.orders WHERE lake.{db}.orders.id IN (SELECT min(id) FROM lake.{db}.orders)")
+    correlated = (
+        "DELETE FROM lake.{db}.orders AS `my o.` WHERE `my o.`.id < 100 AND NOT EXISTS "
+        "(SELECT 1 FROM lake.{db}.orders i WHERE i.id > `my o.`.id)"
+    )
+    (plan,) = pair.rowdelta(f"EXPLAIN {correlated}").collect()
+    assert plan["plan"].startswith("delete from")  # by its own verb, with what it can skip
+    assert "in part" in plan["plan"]
+    pair.change(correlated)
 
 
 def test_delete_from_a_branch_and_explain(pair: Pair, spark: SparkSession) -> None:

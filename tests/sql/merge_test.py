@@ -57,6 +57,17 @@ def test_merge_with_names_instead_of_aliases(pair: Pair, spark: SparkSession) ->
             spark.sql(f"DROP TABLE lake.{namespace}.changes PURGE")
 
 
+def test_merge_with_aliases_of_any_name(pair: Pair) -> None:
+    pair.change(
+        "MERGE INTO lake.{db}.orders AS `the table` USING (SELECT id + 1 id, 'n' region, 5 amount, info "
+        "FROM lake.{db}.orders WHERE id > 12) AS `a.source` ON `the table`.id = `a.source`.id "
+        "WHEN MATCHED AND `a.source`.id = 15 THEN DELETE "
+        "WHEN MATCHED AND `the table`.id = 16 "
+        "THEN UPDATE SET `the table`.amount = `a.source`.amount + `the table`.amount "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+
+
 def test_merge_may_use_subqueries_where_stock_spark_may_not(pair: Pair) -> None:
     pair.rowdelta(
         "MERGE INTO lake.{db}.orders t USING (SELECT 1 AS one) ON t.id > one "

@@ -5,8 +5,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
+from tests.support.frames import assert_same_rows
+from tests.support.tables import create
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from tests.support.table_pairs import Pair
 
 
@@ -34,6 +38,31 @@ def test_update_with_subqueries(pair: Pair) -> None:
         "UPDATE lake.{db}.orders o SET amount = "
         "(SELECT max(i.amount) FROM lake.{db}.orders i WHERE i.region = o.region) WHERE o.id > 10"
     )
+    pair.change(
+        "UPDATE lake.{db}.orders SET orders.info.b = 'x', region = upper(lake.{db}.orders.region) WHERE EXISTS "
+        "(SELECT 1 FROM lake.{db}.orders i WHERE i.id = lake.{db}.orders.id + 2 AND i.amount > orders.amount)"
+    )
+
+
+def test_update_of_names_with_dots_spaces_and_backticks(spark: SparkSession, table_name: str) -> None:
+    columns = "`the id` bigint, `a.b` int, s struct<`x.y`: int, `p q`: string, r: struct<`t``u`: int>>"
+    names = [f"{table_name}_{which}" for which in ("ours", "stock")]
+    statement = (
+        "UPDATE {t} AS `my t` SET `a.b` = `my t`.`a.b` + 1, `my t`.s.`x.y` = 7, s.`p q` = 'new', "
+        "s.r.`t``u` = `my t`.`the id` "
+        "WHERE `my t`.`the id` > (SELECT min(`the id`) FROM {t} i WHERE i.`a.b` = `my t`.`a.b`)"
+    )
+    for name in names:
+        create(spark, name, columns, properties={"write.update.mode": "copy-on-write"})
+        spark.sql(
+            f"INSERT INTO {name} SELECT id, 1, named_struct('x.y', 2, 'p q', 'z', 'r', named_struct('t`u', 3)) "
+            "FROM range(4)"
+        )
+    rd.sql(spark, statement.replace("{t}", names[0]))
+    spark.sql(statement.replace("{t}", names[1]))
+    assert_same_rows(*(spark.table(name) for name in names))
+    for name in names:
+        spark.sql(f"DROP TABLE {name}")
 
 
 def test_update_refuses_what_it_cannot_do(pair: Pair) -> None:

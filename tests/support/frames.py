@@ -6,6 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame
 
 
@@ -26,8 +28,19 @@ def _plain(value: Any) -> Any:
 
 def assert_same_rows(found: DataFrame, expected: DataFrame | list[tuple[Any, ...]]) -> None:
     """Fails with the missing and the unexpected rows; the order of rows does not matter, duplicates do."""
-    have = Counter(map(repr, rows(found)))
-    want = Counter(repr(_plain(row)) for row in (expected if isinstance(expected, list) else rows(expected)))
+    want = expected if isinstance(expected, list) else rows(expected)
+    _assert_same(rows(found), [_plain(row) for row in want])
+
+
+def assert_same_tables(found: DataFrame, expected: DataFrame) -> None:
+    """The same for two frames of the same columns and types, both collected in one job."""
+    assert found.dtypes == expected.dtypes
+    both = rows(found.selectExpr("true", "*").unionAll(expected.selectExpr("false", "*")))
+    _assert_same([row for ours, *row in both if ours], [row for ours, *row in both if not ours])
+
+
+def _assert_same(found: Sequence[Any], expected: Sequence[Any]) -> None:
+    have, want = Counter(map(repr, found)), Counter(map(repr, expected))
     missing, extra = want - have, have - want
     shown = [
         *(f"- {row} x{n}" for row, n in missing.most_common(10)),

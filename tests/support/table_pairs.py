@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import rowdelta as rd
 from tests.support.frames import assert_same_rows
-from tests.support.tables import EDV, create
+from tests.support.tables import EDV, create, head
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +25,7 @@ class Pair:
     spark: SparkSession
     live: str
     plain: str
+    start: dict[str, int] = field(default_factory=dict)  # the first state of each table, by its name
 
     def rowdelta(self, text: str) -> DataFrame:
         """Run a statement on the live table; `{db}` stands for its namespace."""
@@ -48,6 +49,17 @@ class Pair:
         assert_same_rows(found, self.spark.table(f"lake.{self.plain}.orders"))
         numbers: dict[str, int | None] = row.asDict()
         return numbers
+
+    def reset(self) -> None:
+        """Take back all changes, without writing any file anew."""
+        for name, snapshot_id in self.start.items():
+            table = rd.table(self.spark, name)
+            change = table._handle._table.manageSnapshots().setCurrentSnapshot(snapshot_id)
+            for reference in table.metadata.references.values():
+                if reference.name != "main":
+                    (change.removeBranch if reference.kind == "branch" else change.removeTag)(reference.name)
+            change.commit()
+            self.spark.catalog.refreshTable(name)
 
     def drop(self) -> None:
         """Drop both."""
@@ -73,4 +85,7 @@ def make_pair(spark: SparkSession) -> Pair:
         rows.where(f"id NOT IN {GONE}" if namespace == pair.plain else "true").writeTo(name).append()
     keys = spark.createDataFrame([(key,) for key in GONE], "id bigint")
     rd.table(spark, f"lake.{pair.live}.orders").delete_keys(keys, key="id", encoding="deletion-vector").execute()
+    for namespace in (pair.live, pair.plain):
+        name = f"lake.{namespace}.orders"
+        pair.start[name] = head(rd.table(spark, name)) or 0
     return pair

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
@@ -62,74 +63,46 @@ class Debezium:
 
     def read(self, frame: DataFrame, shape: Shape) -> DataFrame:
         """Records of a batch; see `Records.read`."""
-        rows = JsonRow(shape.types, self.time_unit)
-        keys = JsonRow(T.StructType([shape.types[name] for name in shape.key]), self.time_unit)
-        places = [name for name in ("offset",) if name in frame.columns]
-        events = self._events(frame, places).select(
-            "*",
-            rows.parsed(F.col("event.after")).alias("new"),
-            keys.parsed(F.coalesce("event.before", "message_key")).alias("old"),
-            F.from_json("event.source", _SOURCE).alias("place"),
-        )
-        names = F.col("type_names")
-        new, old = rows.values("new", names), keys.values("old", names)
-        reason = first_reason(*self._tests(shape, rows, keys, new, old))
-        events = events.select("*", F.when(~F.col(SKIP), reason).alias(BAD))
-        moved = F.col(BAD).isNull() & (F.col("event.op") == "u") & _differ(shape, old, new)
-        deletes = F.coalesce(F.col("event.op") == _DELETE, F.lit(False))
-        steps = F.when(moved, F.array(F.lit(True), F.lit(False))).otherwise(F.array(deletes))
-        events = events.select("*", moved.alias("moved"), F.explode(steps).alias(DELETED))
-        values = {name: F.when(~F.col(DELETED), value) for name, value in new.items()}
-        values |= {name: F.when(F.col(DELETED), old[name]).otherwise(new[name]) for name in shape.key}
-        position = F.coalesce("place.lsn", "place.pos", "place.scn").alias("position")
-        return events.select(
-            *(value.alias(name) for name, value in values.items()),
-            DELETED,
-            F.struct("event.ts_ms", "place.file", position, "place.row", *places).alias(ORDER),
-            BAD,
-            RAW,
-            F.timestamp_millis(F.coalesce("place.ts_ms", "event.ts_ms")).alias(AT),
-            SKIP,
-            F.coalesce(F.col("moved") & F.col(DELETED), F.lit(False)).alias(EXTRA),
-        )
+        for columns in _steps(self, tuple(frame.columns), shape):
+            frame = frame.select(*columns)
+        return frame
 
-    def _events(self, frame: DataFrame, places: list[str]) -> DataFrame:
+    def opened(self, columns: tuple[str, ...], places: list[str]) -> list[list[str | Column]]:
         """The envelope, out of the payload where the message has one, and the type names of its schema."""
-        text, message_key = self._text(frame)
-        opened = frame.select(
-            text.alias(RAW),
-            message_key.alias("message_key"),
-            *places,
-            F.from_json(text, _ENVELOPE, OPTIONS).alias("outer"),
-        )
+        text, message_key = self._text(columns)
         payload = F.col("outer.payload")
+        nothing = F.col("outer.op").isNull() & F.col("outer.before").isNull() & F.col("outer.after").isNull()
         event = F.when(payload.isNotNull(), F.from_json(payload, _ENVELOPE, OPTIONS)).otherwise(F.col("outer"))
-        wrapped_nothing = payload.isNull() & F.array_contains(F.json_object_keys(RAW), "payload")
+        wrapped_nothing = nothing & payload.isNull() & F.array_contains(F.json_object_keys(RAW), "payload")
         tombstone = F.col(RAW).isNull() | (F.trim(RAW) == "null") | wrapped_nothing
-        return opened.select(
-            RAW,
-            "message_key",
-            *places,
-            event.alias("event"),
-            _type_names(F.col("outer.schema")).alias("type_names"),
-            F.coalesce(tombstone, F.lit(False)).alias(SKIP),
-        )
+        return [
+            [text.alias(RAW), message_key.alias("message_key"), *places],
+            ["*", F.from_json(RAW, _ENVELOPE, OPTIONS).alias("outer")],
+            [
+                RAW,
+                "message_key",
+                *places,
+                event.alias("event"),
+                _type_names(F.col("outer.schema")).alias("type_names"),
+                F.coalesce(tombstone, F.lit(False)).alias(SKIP),
+            ],
+        ]
 
-    def _text(self, frame: DataFrame) -> tuple[Column, Column]:
-        if {"op", "before", "after"} <= set(frame.columns):
+    def _text(self, columns: tuple[str, ...]) -> tuple[Column, Column]:
+        if {"op", "before", "after"} <= set(columns):
             return F.to_json(F.struct("*")), F.lit(None).cast("string")
-        if self.value not in frame.columns:
+        if self.value not in columns:
             raise InputError(
                 f"the source has no column {self.value!r} with events",
-                hint=f"its columns are {', '.join(frame.columns)}: Debezium(value=...) names the one",
+                hint=f"its columns are {', '.join(columns)}: Debezium(value=...) names the one",
             )
         message_key = F.lit(None).cast("string")
-        if self.key in frame.columns:
+        if self.key in columns:
             whole = F.col(quote(self.key)).cast("string")
             message_key = F.coalesce(F.get_json_object(whole, "$.payload"), whole)
         return F.col(quote(self.value)).cast("string"), message_key
 
-    def _tests(
+    def tests(
         self, shape: Shape, rows: JsonRow, keys: JsonRow, new: dict[str, Column], old: dict[str, Column]
     ) -> list[tuple[Column, str | Column]]:
         """Everything that a record can be refused for, most telling first."""
@@ -152,6 +125,45 @@ class Debezium:
         tests += [(writes & test, reason) for test, reason in null_in(required, new)]
         tests += [(deletes & test, reason) for test, reason in null_in(shape.key, old)]
         return tests
+
+
+@lru_cache(maxsize=64)
+def _steps(reader: Debezium, columns: tuple[str, ...], shape: Shape) -> list[list[str | Column]]:
+    """One projection after the other, from events to records; made once for all batches of a stream."""
+    rows = JsonRow(shape.types, reader.time_unit)
+    keys = JsonRow(T.StructType([shape.types[name] for name in shape.key]), reader.time_unit)
+    places = [name for name in ("offset",) if name in columns]
+    parsed: list[str | Column] = [
+        "*",
+        rows.parsed(F.col("event.after")).alias("new"),
+        keys.parsed(F.coalesce("event.before", "message_key")).alias("old"),
+        F.from_json("event.source", _SOURCE).alias("place"),
+    ]
+    names = F.col("type_names")
+    new, old = rows.values("new", names), keys.values("old", names)
+    reason = first_reason(*reader.tests(shape, rows, keys, new, old))
+    moved = F.col(BAD).isNull() & (F.col("event.op") == "u") & _differ(shape, old, new)
+    deletes = F.coalesce(F.col("event.op") == _DELETE, F.lit(False))
+    steps = F.when(moved, F.array(F.lit(True), F.lit(False))).otherwise(F.array(deletes))
+    values = {name: F.when(~F.col(DELETED), value) for name, value in new.items()}
+    values |= {name: F.when(F.col(DELETED), old[name]).otherwise(new[name]) for name in shape.key}
+    position = F.coalesce("place.lsn", "place.pos", "place.scn").alias("position")
+    return [
+        *reader.opened(columns, places),
+        parsed,
+        ["*", F.when(~F.col(SKIP), reason).alias(BAD)],
+        ["*", moved.alias("moved"), F.explode(steps).alias(DELETED)],
+        [
+            *(value.alias(name) for name, value in values.items()),
+            DELETED,
+            F.struct("event.ts_ms", "place.file", position, "place.row", *places).alias(ORDER),
+            BAD,
+            RAW,
+            F.timestamp_millis(F.coalesce("place.ts_ms", "event.ts_ms")).alias(AT),
+            SKIP,
+            F.coalesce(F.col("moved") & F.col(DELETED), F.lit(False)).alias(EXTRA),
+        ],
+    ]
 
 
 def _differ(shape: Shape, old: dict[str, Column], new: dict[str, Column]) -> Column:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 # Importing them adds their commands.
-from rowdelta.cli import changing, delta, health, looking, maintenance, touring  # noqa: F401
+from rowdelta.cli import changing, delta, health, looking, maintenance, pipeline, touring  # noqa: F401
 from rowdelta.cli.options import app
 from rowdelta.errors import RowDeltaError
 

@@ -9,17 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.delta.actions import join_commits
-from rowdelta.delta.mirror import (
-    FOLDER,
-    SNAPSHOT_VERSION,
-    SOURCE,
-    TABLE_ID,
-    VERSION,
-    Counts,
-    Mirror,
-    Settings,
-    difference,
-)
+from rowdelta.delta.decision import check_target, decide
+from rowdelta.delta.mirror import FOLDER, SOURCE, TABLE_ID, Counts, Mirror, Settings, difference
 from rowdelta.delta.paths import data_path
 from rowdelta.delta.progress import showing
 from rowdelta.delta.schema import convert_schema
@@ -27,7 +18,7 @@ from rowdelta.delta.source import DeltaSource
 from rowdelta.delta.state import held_files
 from rowdelta.delta.vectors import INLINE
 from rowdelta.delta.verify import check_same_rows
-from rowdelta.errors import CommitStateUnknownError, InputError, TableError
+from rowdelta.errors import CommitStateUnknownError, InputError
 from rowdelta.iceberg import NewTable, TableHandle
 from rowdelta.ops import Operation, Plan, Result
 
@@ -38,7 +29,6 @@ if TYPE_CHECKING:
 
     from rowdelta.delta.actions import AddFile
     from rowdelta.delta.progress import OnDeltaProgress
-    from rowdelta.iceberg import LogFile
 
 log: Final = logging.getLogger("rowdelta")
 MODES: Final = ("auto", "full", "incremental")
@@ -92,16 +82,6 @@ class Options:
     progress: OnDeltaProgress | None = None
 
 
-@dataclass(frozen=True)
-class _Work:
-    """What is to be done: a whole state, or commits one after another."""
-
-    mode: str
-    from_version: int | None
-    files: list[LogFile]
-    reason: str
-
-
 class FromDelta(Operation[FromDeltaResult]):
     """A conversion, ready to be looked at or run. Made by `rd.from_delta()`."""
 
@@ -118,8 +98,8 @@ class FromDelta(Operation[FromDeltaResult]):
     def plan(self) -> Plan:
         """What `execute` would do: the versions, the files and the deletion vectors. Changes nothing."""
         source = DeltaSource(self._spark, self._name, self._options.version)
-        handle = self._open()
-        work = self._decide(source, handle)
+        handle = self._open(source)
+        work = decide(source, handle, self._target, self._options.mode)
         title = f"from_delta {source.root} version {source.version} -> {self._target}"
         steps = [("mode", f"{work.mode}: {work.reason}")]
         if work.mode == "full":
@@ -146,8 +126,8 @@ class FromDelta(Operation[FromDeltaResult]):
         """Converts: every Delta commit in one snapshot, which holds its data files and its deletes together."""
         started = time.monotonic()
         source = DeltaSource(self._spark, self._name, self._options.version)
-        handle = self._open()
-        work = self._decide(source, handle)
+        handle = self._open(source)
+        work = decide(source, handle, self._target, self._options.mode)
         if self._options.delete_folder is not None:
             _check_apart(source.root, "the folder of delete files", self._options.delete_folder)
         if work.mode == "full" and handle is not None and work.from_version is not None:
@@ -187,11 +167,13 @@ class FromDelta(Operation[FromDeltaResult]):
             folder=self._options.delete_folder,
         )
 
-    def _open(self) -> TableHandle | None:
+    def _open(self, source: DeltaSource) -> TableHandle | None:
         """The Iceberg table, if it is there."""
         if not NewTable(self._spark, self._target, ()).exists():
             return None
-        return TableHandle(self._spark, self._target)
+        handle = TableHandle(self._spark, self._target)
+        check_target(handle, source.root, self._options.format_version)
+        return handle
 
     def _create(self, source: DeltaSource, settings: Settings, progress: OnDeltaProgress) -> tuple[TableHandle, Counts]:
         whole = source.whole()
@@ -215,49 +197,6 @@ class FromDelta(Operation[FromDeltaResult]):
         except BaseException:
             new.drop()
             raise
-
-    def _decide(self, source: DeltaSource, handle: TableHandle | None) -> _Work:
-        if handle is None:
-            if self._options.mode == "incremental":
-                raise InputError(f"no table {self._target} to bring up to date", hint="mode='auto' or 'full' makes it")
-            return _Work("full", None, [], f"{self._target} is new")
-        properties = handle.metadata.properties
-        self._check_target(source, handle)
-        synced = int(properties[VERSION]) if VERSION in properties else None
-        if self._options.mode == "full":
-            if synced == source.version and not _astray(handle, source):
-                return _Work("none", synced, [], f"the table is at version {synced}")
-            return _Work("full", None, [], "as asked")
-        if synced is not None and source.version < synced:
-            raise InputError(
-                f"{self._target} is at Delta version {synced}, after version {source.version}",
-                hint="mode='full' takes it back",
-            )
-        why = "it was never converted to its end" if synced is None else _astray(handle, source)
-        files = None if why or synced is None else source.commits_after(synced)
-        if files is not None:
-            if not files:
-                return _Work("none", synced, [], f"the table is at version {synced}")
-            return _Work("incremental", synced, files, f"{len(files)} commits after version {synced}")
-        why = why or f"the Delta log has no complete record of what came after version {synced}"
-        if self._options.mode == "incremental":
-            raise InputError(f"{self._target} cannot be brought up to date: {why}", hint="use mode='full' or 'auto'")
-        return _Work("full", synced, [], why)
-
-    def _check_target(self, source: DeltaSource, handle: TableHandle) -> None:
-        metadata = handle.metadata
-        known = metadata.properties.get(SOURCE)
-        if known is None:
-            raise TableError(
-                f"{self._target} is there and was not made from a Delta table", hint="choose another name for it"
-            )
-        if known != source.root:
-            raise TableError(f"{self._target} was made from the Delta table at {known}, not from {source.root}")
-        if self._options.format_version not in {None, metadata.format_version}:
-            raise InputError(
-                f"{self._target} has format version {metadata.format_version}, not {self._options.format_version}",
-                hint="leave format_version out, or upgrade the table with ALTER TABLE",
-            )
 
 
 def from_delta(
@@ -305,17 +244,6 @@ def from_delta(
         mode, version, stats, format_version, snapshots, location, delete_folder, verify, verify_files, progress
     )
     return FromDelta(spark, os.fspath(source), target, options)
-
-
-def _astray(handle: TableHandle, source: DeltaSource) -> str:
-    """Why the table is not what the last conversion left; empty when it is."""
-    properties, head = handle.metadata.properties, handle.snapshot()
-    if properties.get(TABLE_ID) != source.table_id:
-        return "another Delta table has taken the place of the one that it was made from"
-    expected = properties.get(SNAPSHOT_VERSION)
-    if (None if head is None else head.summary.get(VERSION, "")) != expected:
-        return "its newest snapshot is not the one that the last conversion made"
-    return ""
 
 
 def _told(adds: Collection[AddFile], new: int, removed: int) -> list[tuple[str, str]]:

@@ -107,6 +107,15 @@ def difference(handle: TableHandle, root: str, commit: DeltaCommit) -> Differenc
     )
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What is known of files that the table holds: those that stay, those that go, and the delete files that go."""
+
+    staying: Mapping[str, ContentFile]
+    removed: Sequence[ContentFile]
+    old_deletes: Sequence[ContentFile]
+
+
 class Mirror:
     """Applies changes of one Delta table to one Iceberg table."""
 
@@ -141,9 +150,8 @@ class Mirror:
             replaced=frozenset(),
         )
         removed = [held[path] for path in sorted(held.keys() - adds.keys())]
-        return self._commit(
-            commit, self._layout(commit), found, properties or {}, (removed, removable(self._handle, old))
-        )
+        known = _Known({path: held[path] for path in stays}, removed, removable(self._handle, old))
+        return self._commit(commit, self._layout(commit), found, properties or {}, known)
 
     def _layout(self, commit: DeltaCommit) -> Layout:
         if commit.metadata is None:
@@ -156,17 +164,18 @@ class Mirror:
         layout: Layout,
         found: Difference,
         properties: Mapping[str, str],
-        known: tuple[Sequence[ContentFile], Sequence[ContentFile]] | None = None,
+        known: _Known | None = None,
     ) -> Counts:
-        """Commits a difference; `known` are the data files and delete files to remove, where these are known."""
         handle = self._handle
         added = self._convert(commit, layout, found.new)
-        removed = self._removed(found.gone) if known is None else known[0]
-        update = self._update(commit, layout, properties)
+        known = known or _Known({}, self._removed(found.gone), removable(handle, deletes_of(handle, found.replaced)))
+        removed, old = known.removed, known.old_deletes
+        update, validation = self._update(commit, layout, properties), self._validation(len(removed))
+        deleted = self._deleted_rows(found, layout, {file.path: file for file in added} | dict(known.staying))
         count = self._counting(commit, len(found.vectors), "vectors")
         copier = VectorCopier(handle, self._settings.root, self._folder, count)
-        deletes = copier.copy(self._deleted_rows(found, layout, added))
-        old = removable(handle, deletes_of(handle, found.replaced)) if known is None else known[1]
+        # Nothing that could fail comes between writing the delete files and the commit, which removes them if it fails.
+        deletes = copier.copy(deleted)
         if not (added or removed or deletes or old):
             self._describe(update)
             return Counts()
@@ -175,7 +184,7 @@ class Mirror:
             removed_deletes=old,
             removed_rows=removed,
             kept_files=added,
-            validation=self._validation(len(removed)),
+            validation=validation,
             summary={VERSION: str(commit.version), TIMESTAMP: str(commit.timestamp), OPERATION: commit.operation},
             update=replace(update, properties={**update.properties, SNAPSHOT_VERSION: str(commit.version)}),
             operation=_operation(commit, added, removed, deletes, old),
@@ -212,8 +221,7 @@ class Mirror:
             for path, remove in gone.items()
         ]
 
-    def _deleted_rows(self, found: Difference, layout: Layout, added: Sequence[ContentFile]) -> list[DeletedRows]:
-        files = {file.path: file for file in added}
+    def _deleted_rows(self, found: Difference, layout: Layout, files: dict[str, ContentFile]) -> list[DeletedRows]:
         staying = {path: add for path, add in found.vectors.items() if path not in files}
         converter = FileConverter(self._handle, layout, lambda _: None, stats="log")
         files |= {file.path: file for file in converter.convert(staying)}
@@ -228,6 +236,8 @@ class Mirror:
         wanted = {VERSION: str(commit.version), **properties}
         if commit.metadata is not None:
             wanted[TABLE_ID] = commit.metadata.id
+        if self._settings.folder is not None:
+            wanted[FOLDER] = self._settings.folder
         update = layout.update(self._handle, wanted, exact=self._settings.stats == "footer")
         return replace(
             update, requires={VERSION: metadata.properties.get(VERSION)}, snapshot_id=metadata.current_snapshot_id

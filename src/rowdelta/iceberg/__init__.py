@@ -22,7 +22,7 @@ from rowdelta.iceberg.orphans import find_orphans
 from rowdelta.iceberg.partitions import partition_names
 from rowdelta.iceberg.plans import columns_used, in_session, size_in_bytes
 from rowdelta.iceberg.procedures import call_procedure
-from rowdelta.iceberg.puffin_footers import footer
+from rowdelta.iceberg.puffin_footers import footer, keep_footer
 from rowdelta.iceberg.references import check_fast_forward, create_branch, drop_branch, fast_forward
 from rowdelta.iceberg.residuals import partition_residuals
 from rowdelta.iceberg.shadow import SnapshotFiles, files_of, shadow, snapshot_files
@@ -91,6 +91,7 @@ __all__ = [
     "footer",
     "footer_files",
     "in_session",
+    "keep_footer",
     "list_delete_files",
     "marked",
     "own_files",

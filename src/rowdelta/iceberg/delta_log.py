@@ -70,7 +70,10 @@ class DeltaSnapshot:
         """Every data file, with partition values as JSON and the deletion vector's fields as columns."""
         from pyspark.sql import DataFrame  # noqa: PLC0415 - only the classic one is meant, and only here
 
-        return DataFrame(self._snapshot.allFiles().toDF(), self._spark).selectExpr(*_COLUMNS).toArrow()
+        try:
+            return DataFrame(self._snapshot.allFiles().toDF(), self._spark).selectExpr(*_COLUMNS).toArrow()
+        except JavaError as error:
+            raise TableError(f"cannot read the Delta log: {java_message(error)}") from error
 
 
 class DeltaLog:

@@ -1,7 +1,7 @@
 """Expiring snapshots: Iceberg decides which ones, and files go when no snapshot that stays can reach them.
 
-Iceberg's own clean-up for one process looks at removed entries alone and takes a Puffin file away when one of several
-vectors in it was replaced. So files are removed here as Iceberg's Spark action does it, by what is still reachable.
+The incremental clean-up of Iceberg's core library looks at removed entries alone, and a Puffin file may hold other
+vectors that are live. So files are removed here as Iceberg's Spark action does it: by what is still reachable.
 """
 
 from __future__ import annotations

@@ -18,6 +18,29 @@ if TYPE_CHECKING:
 MINIMUM_ICEBERG = (1, 10)
 
 
+class _Package:
+    """A Java package whose members are looked up once.
+
+    py4j asks the JVM for every part of `org.apache.iceberg`, each time, and the JVM looks for a class of that name in
+    all jars. That was 15% of the JVM's time in the tests of small changes.
+    """
+
+    def __init__(self, found: Any) -> None:
+        self._found = found
+
+    def __getattr__(self, name: str) -> Any:
+        member = getattr(self._found, name)
+        if isinstance(member, JavaPackage):
+            if not name.islower():  # a class that is not there, so far
+                return member
+            member = _Package(member)
+        setattr(self, name, member)
+        return member
+
+
+_known: dict[Any, _Package] = {}  # by JVM
+
+
 class Gateway:
     """The Java side of one classic Spark session, with the traps of py4j behind plain methods.
 
@@ -32,7 +55,7 @@ class Gateway:
                 hint="run the job where the Spark driver is: spark-submit, or SparkSession.builder.master(...)",
             )
         self.spark = spark
-        jvm: Any = spark._jvm
+        jvm: Any = _known.setdefault(spark._jvm, _Package(spark._jvm))
         gateway: Any = spark.sparkContext._gateway
         self.jvm = jvm
         self.session: Any = spark._jsparkSession

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -46,8 +47,9 @@ class TableHandle:
         self.name = name
         self.branch = branch
         self._table: Any = _load(self.gateway, name)
+        self._location: str | None = None
         self.mark = CommitMark()
-        self.puffin_footers: dict[str, PuffinFile] = {}
+        self.puffin_footers: OrderedDict[str, PuffinFile] = OrderedDict()
         self.live_frames: dict[tuple[int, int, int], DataFrame] = {}  # a snapshot never changes, nor does a frame of it
         self.refresh()
         self.metadata.head(branch)  # a branch that does not exist fails here, not in the middle of something
@@ -58,14 +60,13 @@ class TableHandle:
             self._table.refresh()
         except (Py4JJavaError, PySparkException) as error:
             raise _load_error(self.spark, self.name, error) from error
-        self.document = self._read_document()
-        self.metadata = parse_metadata(self.document)
-        return self.metadata
-
-    def _read_document(self) -> dict[str, Any]:
         current = self._table.operations().current()
-        document: dict[str, Any] = json.loads(self.gateway.iceberg.TableMetadataParser.toJson(current))
-        return document
+        location = current.metadataFileLocation()
+        if location is None or location != self._location:  # a metadata file never changes
+            self.document: dict[str, Any] = json.loads(self.gateway.iceberg.TableMetadataParser.toJson(current))
+            self.metadata = parse_metadata(self.document)
+            self._location = location
+        return self.metadata
 
     @cached_property
     def io(self) -> FileIO:

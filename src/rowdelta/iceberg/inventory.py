@@ -15,7 +15,7 @@ import numpy as np
 
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg.bounds import comparable
-from rowdelta.iceberg.manifests import DELETED, data_sequence_number, delete_entry
+from rowdelta.iceberg.manifests import DELETED, data_sequence_number, delete_entry, spec_id
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -223,7 +223,7 @@ def _data(record: dict[str, Any], manifest: dict[str, Any], columns: Collection[
     file = record["data_file"]
     return LiveData(
         path=file["file_path"],
-        spec_id=manifest.get("partition_spec_id") or 0,
+        spec_id=spec_id(manifest),
         partition=tuple((file.get("partition") or {}).values()),
         sequence_number=data_sequence_number(record, manifest),
         records=file["record_count"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rowdelta.codec import PuffinFile, read_puffin
 from rowdelta.errors import FormatError
@@ -10,13 +10,21 @@ from rowdelta.errors import FormatError
 if TYPE_CHECKING:
     from rowdelta.iceberg.handle import TableHandle
 
+_KEPT: Final = 4096
+
 
 def footer(handle: TableHandle, path: str, size: int | None = None) -> PuffinFile:
     """The footer of a Puffin file; a file never changes, so each is read once per handle."""
-    known = handle.puffin_footers
-    if path not in known:
-        known[path] = read_puffin(handle.io.source(path, size))
-    return known[path]
+    if path not in handle.puffin_footers:
+        keep_footer(handle, path, read_puffin(handle.io.source(path, size)))
+    return handle.puffin_footers[path]
+
+
+def keep_footer(handle: TableHandle, path: str, file: PuffinFile) -> None:
+    """Keeps the footer of a file that has just been read or written; the oldest go when there are many."""
+    handle.puffin_footers[path] = file
+    while len(handle.puffin_footers) > _KEPT:
+        handle.puffin_footers.popitem(last=False)
 
 
 def blob_type(handle: TableHandle, path: str, size: int | None = None) -> str:

@@ -47,8 +47,9 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
         return replace(result, seconds=time.monotonic() - started)
 
     def _run(self) -> RemoveDanglingResult:
-        mend_places(self._handle)
         files, dangling = self._look()
+        if files is not None and dangling and mend_places(self._handle, files):
+            files, dangling = self._look()
         if files is None or not dangling:
             return RemoveDanglingResult()
         newest = max((e.sequence_number for e in dangling if e.content is FileContent.EQUALITY), default=0)

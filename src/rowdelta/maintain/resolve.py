@@ -23,7 +23,7 @@ from rowdelta.ops.target import open_target
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from rowdelta.iceberg import LiveData, TableHandle
+    from rowdelta.iceberg import LiveData, Snapshot, TableHandle
     from rowdelta.maintain.progress import OnProgress
     from rowdelta.ops.positions import FilePositions
 
@@ -82,6 +82,7 @@ class Resolve(Operation[ResolveResult]):
         self._progress = progress
         self._partial = partial_progress
         self._result = ResolveResult()
+        self._resolved: Snapshot | None = None
 
     def plan(self) -> Plan:
         """Says which deletes would go, and which files would be read for it."""
@@ -127,9 +128,11 @@ class Resolve(Operation[ResolveResult]):
 
     def _run(self) -> None:
         """One try. What it commits counts, even when a later group meets a conflict and all is looked at again."""
-        mend_places(self._handle)
         work = self._look()
+        if work is not None and mend_places(self._handle, work.files):
+            work = self._look()
         if work is None:
+            self._resolved = self._handle.snapshot()
             return
         self._result = replace(self._result, left_out=work.covered.left_out)
         if not work.deletes:
@@ -159,6 +162,7 @@ class Resolve(Operation[ResolveResult]):
         if change is None:
             return
         snapshot, before = apply(self._handle, change), self._result
+        self._resolved = snapshot if group is None else None
         self._result = replace(
             before,
             snapshot_id=snapshot.id,
@@ -171,8 +175,6 @@ class Resolve(Operation[ResolveResult]):
 
     def _published(self) -> str | None:
         """Moves the branch to the state that was resolved, which later commits may already have left behind."""
-        head = self._handle.snapshot()
-        snapshot_id = self._result.snapshot_id or (None if head is None else head.id)
-        if self._publish is None or snapshot_id is None:
+        if self._publish is None or self._resolved is None:
             return None
-        return self._publish if fast_forward(self._handle, self._publish, snapshot_id) else None
+        return self._publish if fast_forward(self._handle, self._publish, self._resolved.id) else None

@@ -148,8 +148,9 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
         return work.size_in_bytes < VERIFIED_BELOW if self._verify is None else self._verify
 
     def _run(self) -> None:
-        mend_places(self._handle)
         work = self._look()
+        if work is not None and mend_places(self._handle, work.files):
+            work = self._look()
         if work is None:
             return
         self._result = replace(

@@ -70,17 +70,24 @@ class ChangeBatch:
     """Checked changes.
 
     Attributes:
-        last: The last change of each key: columns named as in the table, and `DELETED`.
+        changes: Every change: columns named as in the table, `DELETED`, and what they are ordered by.
         missing: Columns of the table that the changes do not have.
     """
 
     handle: TableHandle
-    last: DataFrame
+    changes: DataFrame
     missing: tuple[Field, ...]
     types: T.StructType
+    key: tuple[str, ...]
+    order: tuple[str, ...]
+    tie: str
+
+    def last(self, changes: DataFrame | None = None) -> DataFrame:
+        """The last change of each key, out of all changes or a kept copy of them."""
+        return _last(self.changes if changes is None else changes, self.key, self.order, self.tie)
 
     def rows(self, last: DataFrame, lineage: Sequence[str]) -> DataFrame:
-        """The rows to write, out of `last` (which may be a kept copy); they are new, so they have no lineage."""
+        """The rows to write, given one change of each key; they are new, so they have no lineage."""
         have = last.schema
         values = []
         for column in self.handle.metadata.schema.fields:
@@ -103,7 +110,7 @@ def _default(column: T.StructField) -> Column:
 def check_changes(
     handle: TableHandle, changes: DataFrame, rules: ChangeRules, only: Sequence[str] | None = None
 ) -> ChangeBatch:
-    """Binds changes to the columns of a table and reduces them to the last of each key.
+    """Binds changes to the columns of a table.
 
     Args:
         handle: The table.
@@ -149,8 +156,10 @@ def check_changes(
             f"the changes have no column {', '.join(required)}, which the table requires",
             hint="add it, or use columns=[...] to set the others of rows that exist",
         )
-    last = _last(frame, key, [f"{_ORDER}{number}" for number in range(len(order))], rules.tie)
-    return ChangeBatch(handle, last, missing, handle.spark.table(handle.full_name).schema)
+    types = handle.spark.table(handle.full_name).schema
+    return ChangeBatch(
+        handle, frame, missing, types, tuple(key), tuple(f"{_ORDER}{n}" for n in range(len(order))), rules.tie
+    )
 
 
 def _by_table(handle: TableHandle, changes: DataFrame) -> tuple[dict[str, str], list[str]]:

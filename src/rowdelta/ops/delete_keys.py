@@ -61,6 +61,11 @@ class KeyDeletes:
     chosen: tuple[tuple[IntegerBatch | HashedBatch | None, EncodingChoice], ...]
 
     @property
+    def are_distinct(self) -> bool:
+        """Whether every key is known to have come once."""
+        return all(isinstance(keys, IntegerBatch) and keys.rows == keys.count for keys, _ in self.chosen)
+
+    @property
     def reasons(self) -> tuple[str, ...]:
         """Every reason once."""
         return tuple(dict.fromkeys(choice.reason for _, choice in self.chosen))

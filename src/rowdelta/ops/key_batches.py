@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.encoding import BatchStatistics
@@ -33,6 +34,12 @@ class IntegerBatch:
     partition: tuple[Any, ...]
     keys: npt.NDArray[np.int64]
     has_null: bool
+    rows: int = 0  # more than there are keys where a key came twice
+
+    @property
+    def count(self) -> int:
+        """Distinct keys; a null counts."""
+        return len(self.keys) + self.has_null
 
     @property
     def statistics(self) -> BatchStatistics:
@@ -58,14 +65,14 @@ def integer_batches(keys: KeyInput) -> list[IntegerBatch]:
         *parts, "k >> 6 as block", "shiftleft(1L, cast(k & 63 as int)) as bit"
     )
     with refusals(NULL_KEY_HINT):
-        table = words.groupBy(*parts, "block").agg(F.bit_or("bit").alias("word")).toArrow()
+        table = words.groupBy(*parts, "block").agg(F.bit_or("bit").alias("word"), F.count("*").alias("rows")).toArrow()
     batches = []
     for partition, rows in _by_partition(table, parts):
         blocks = rows["block"].combine_chunks()
         nulls = blocks.is_null().to_numpy(zero_copy_only=False)
         word = rows["word"].fill_null(0).combine_chunks().to_numpy()
         found = unpack_words(blocks.fill_null(0).to_numpy()[~nulls], word[~nulls])
-        batches.append(IntegerBatch(partition, found, bool(nulls.any())))
+        batches.append(IntegerBatch(partition, found, bool(nulls.any()), int(pc.sum(rows["rows"]).as_py())))
     return batches
 
 

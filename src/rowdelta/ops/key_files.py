@@ -24,7 +24,7 @@ from rowdelta.codec import (
     read_puffin,
 )
 from rowdelta.encoding import DeleteEncoding, FileContent
-from rowdelta.iceberg import ContentFile, NewDelete, stage_key_files
+from rowdelta.iceberg import ContentFile, NewDelete, keep_footer, stage_key_files
 from rowdelta.ops.key_batches import partition_json
 
 if TYPE_CHECKING:
@@ -106,12 +106,14 @@ def _write(
         equality_ids=[column.id],
     )
     handle.io.write(path, data)
-    return NewDelete(_located(file, data) if kind == "PUFFIN" else file, encoding)
+    return NewDelete(_located(handle, file, data) if kind == "PUFFIN" else file, encoding)
 
 
-def _located(file: ContentFile, data: bytes) -> ContentFile:
+def _located(handle: TableHandle, file: ContentFile, data: bytes) -> ContentFile:
     """Adds where the blob is. Iceberg also wants a data file of every Puffin delete; the file itself will do."""
-    (blob,) = read_puffin(BytesSource(data)).blobs
+    written = read_puffin(BytesSource(data))
+    keep_footer(handle, file.path, written)
+    (blob,) = written.blobs
     return replace(file, content_offset=blob.offset, content_size_in_bytes=blob.length, referenced_data_file=file.path)
 
 
@@ -144,7 +146,7 @@ def write_hashed(handle: TableHandle, keys: KeyInput, batch: HashedBatch) -> New
         equality_ids=ids,
     )
     handle.io.write(path, data)
-    return NewDelete(_located(file, data), DeleteEncoding.HASH_MAP)
+    return NewDelete(_located(handle, file, data), DeleteEncoding.HASH_MAP)
 
 
 def stage_rows(handle: TableHandle, keys: KeyInput) -> list[NewDelete]:

@@ -79,7 +79,7 @@ class Upsert(Operation[UpsertResult]):
         """Counts the keys and says how they would be written; writes nothing."""
         title = f"upsert into {self._handle.name}"
         if self._columns is not None:
-            merge = self._merge(check_changes(self._handle, self._changes, self._rules, self._partial()).last)
+            merge = self._merge(check_changes(self._handle, self._changes, self._rules, self._partial()).last())
             reason = f"a merge: to set {', '.join(self._columns)} alone, the old rows must be read"
             with refusals(REQUIRED_HINT):
                 return Plan(title, (("how", reason), *merge.plan().steps))
@@ -88,7 +88,7 @@ class Upsert(Operation[UpsertResult]):
         steps += [("new columns", ", ".join(strangers))] if strangers else []
         batch = check_changes(self._handle, self._changes.drop(*strangers), self._rules)
         scope, why = scope_of_key(self._handle, self._rules.key, self._scope)
-        with refusals(REQUIRED_HINT), kept(batch.last) as last:
+        with refusals(REQUIRED_HINT), kept(batch.last()) as last:
             counted = last.agg(F.count("*"), F.count_if(DELETED)).head()
             assert counted is not None
             writer = self._writer(last, scope)
@@ -119,13 +119,15 @@ class Upsert(Operation[UpsertResult]):
             return self._merged(check, started)
         batch = check_changes(self._handle, self._changes, self._rules)
         scope, _ = scope_of_key(self._handle, self._rules.key, self._scope)
-        with refusals(REQUIRED_HINT), kept(batch.last) as last:
-            writer = self._writer(last, scope)
+        with refusals(REQUIRED_HINT), kept(batch.changes) as changes:
+            writer = self._writer(changes, scope)
             prepared = writer.prepare()
             if any(keys is None for keys, _ in prepared.chosen):  # these keys are not collected: nothing has run yet
-                last.count()
+                changes.count()
             check()
-            with self._staged(batch, last) as rows:
+            # Most batches have each key once, and need no shuffle of whole rows to know that.
+            once = prepared.are_distinct and self._scope != "partition"
+            with self._staged(batch, changes if once else batch.last(changes), changes) as rows:
                 written = writer.write(prepared)
         return self._commit(rows, written, prepared, started)
 
@@ -133,9 +135,9 @@ class Upsert(Operation[UpsertResult]):
         return KeyWriter(self._handle, check_keys(self._handle, last, self._rules.key, scope), self._encoding)
 
     @contextmanager
-    def _staged(self, batch: ChangeBatch, last: DataFrame) -> Iterator[StagedFiles]:
+    def _staged(self, batch: ChangeBatch, last: DataFrame, basis: DataFrame) -> Iterator[StagedFiles]:
         lineage = [ROW_ID, LAST_UPDATED] if self._handle.metadata.format_version >= LINEAGE_VERSION else []
-        staged = stage_rows(self._handle, in_few_files(batch.rows(last, lineage), last))
+        staged = stage_rows(self._handle, in_few_files(batch.rows(last, lineage), basis))
         try:
             yield staged
         except BaseException:
@@ -182,7 +184,7 @@ class Upsert(Operation[UpsertResult]):
 
     def _merged(self, check: Callable[[], None], started: float) -> UpsertResult:
         batch = check_changes(self._handle, self._changes, self._rules, self._partial())
-        with refusals(REQUIRED_HINT), kept(batch.last) as last:
+        with refusals(REQUIRED_HINT), kept(batch.last()) as last:
             counted = last.agg(F.count("*"), F.count_if(DELETED)).head()
             assert counted is not None
             check()

@@ -169,7 +169,7 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]], *, words: bool 
             width = max(len(name), *(len(row[number]) for row in listed)) if listed else None
             table.add_column(name, justify="right", no_wrap=True, min_width=width)
         else:
-            table.add_column(name, no_wrap=True, overflow="ellipsis")
+            table.add_column(name, overflow="ellipsis")
     for row in listed:
         table.add_row(*(escape(cell) for cell in row))
     return table

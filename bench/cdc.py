@@ -1,0 +1,151 @@
+"""Upserts and streams of changes, beside `foreachBatch` and Iceberg's MERGE."""
+
+from __future__ import annotations
+
+import gc
+import time
+from typing import TYPE_CHECKING
+
+import rowdelta as rd
+from bench.data import SCALES, make_table, rows
+from bench.measure import Measure, Timing, ratio, resident_mb
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+BIG, SMALL = "lake.bench.big", "lake.bench.little"
+PROPERTIES = "'write.delete.equality-vector.enabled'='true', 'write.merge.mode'='merge-on-read'"
+COLUMNS = tuple("abcdefg")
+MERGE = (
+    "MERGE INTO {} t USING bench_changes s ON t.id = s.id "
+    f"WHEN MATCHED THEN UPDATE SET {', '.join(f'{name} = s.{name}' for name in COLUMNS)} "
+    f"WHEN NOT MATCHED THEN INSERT (id, {', '.join(COLUMNS)}) "
+    f"VALUES (s.id, {', '.join(f's.{name}' for name in COLUMNS)})"
+)
+MERGED_BATCHES = 5
+MEMORY_BATCHES = {"small": 60, "medium": 200, "large": 500}
+
+
+def run(spark: SparkSession, scale: str, folder: Path) -> list[Measure]:
+    count = SCALES[scale]
+    for name, some in ((BIG, count), (SMALL, count // 10)):
+        make_table(spark, name, some)
+        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({PROPERTIES})")
+    return [*_upserts(spark, count), _stream(spark, count, folder), _memory(spark, scale, folder)]
+
+
+def _fresh(spark: SparkSession, name: str) -> rd.Table:
+    """A branch that starts at the table as it was made."""
+    spark.sql(f"ALTER TABLE {name} CREATE OR REPLACE BRANCH fresh")
+    return rd.table(spark, name, branch="fresh")
+
+
+def _upserts(spark: SparkSession, count: int) -> list[Measure]:
+    """A hundredth of the keys, one in eleven of them new."""
+    changes = rows(spark, 7, count + count // 10, 100 + 10).cache()
+    number = changes.count()
+    changes.createOrReplaceTempView("bench_changes")
+    big, little, merged = [], [], []
+    for turn in range(4):
+        seconds = []
+        for name in (BIG, SMALL):
+            table = _fresh(spark, name)
+            started = time.perf_counter()
+            table.upsert(changes, "id").execute()
+            seconds.append(time.perf_counter() - started)
+        _fresh(spark, BIG)
+        started = time.perf_counter()
+        spark.sql(MERGE.format(f"{BIG}.branch_fresh"))
+        if turn:  # the first is the warm-up
+            big.append(seconds[0])
+            little.append(seconds[1])
+            merged.append(time.perf_counter() - started)
+    changes.unpersist()
+    ours = Timing(tuple(big))
+    return [
+        ratio(
+            f"upsert of {number:,} keys into {count:,} rows: Iceberg MERGE / rowdelta",
+            Timing(tuple(merged)),
+            ours,
+            ">= 10",
+        ),
+        ratio(f"upsert: into {count:,} rows / into {count // 10:,} rows", ours, Timing(tuple(little)), "<= 1.2"),
+    ]
+
+
+def _batch_files(spark: SparkSession, folder: Path, count: int, batches: int, size: int) -> str:
+    """Files of changes, one a batch: keys all over the table."""
+    step = max(1, count // size)
+    for number in range(batches):
+        rows(spark, number % step, count, step).limit(size).coalesce(1).write.parquet(
+            str(folder / f"batch={number:04d}")
+        )
+    return str(folder)
+
+
+def _source(spark: SparkSession, folder: str) -> DataFrame:
+    schema = spark.read.parquet(f"{folder}/batch=0000").schema
+    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    return reader.parquet(f"{folder}/batch=*")
+
+
+def _stream(spark: SparkSession, count: int, folder: Path) -> Measure:
+    """Fifty micro-batches end to end; the peer is shown a few of them, because each takes it as long."""
+    size, batches = max(1_000, count // 1_000), 50
+    files = _batch_files(spark, folder / "changes", count, batches, size)
+    table = _fresh(spark, BIG)
+    warm = rd.cdc.stream(_source(spark, files), _fresh(spark, SMALL), "id", tie="any")
+    warm.start(str(folder / "warm"), available_now=True).await_termination()
+    started = time.perf_counter()
+    stream = rd.cdc.stream(_source(spark, files), table, "id", tie="any")
+    stream.start(str(folder / "ours"), available_now=True).await_termination()
+    ours = batches * size / (time.perf_counter() - started)
+    _fresh(spark, BIG)
+    done: list[float] = []
+
+    def merge(batch: DataFrame, number: int) -> None:
+        if number >= MERGED_BATCHES:
+            return
+        batch.createOrReplaceTempView("bench_changes")
+        batch.sparkSession.sql(MERGE.format(f"{BIG}.branch_fresh"))
+        done.append(time.perf_counter())
+
+    query = _source(spark, files).writeStream.foreachBatch(merge).option("checkpointLocation", str(folder / "theirs"))
+    query.trigger(availableNow=True).start().awaitTermination()
+    theirs = (MERGED_BATCHES - 1) * size / (done[-1] - done[0])
+    detail = {"ours_rows_per_second": round(ours), "merge_rows_per_second": round(theirs)}
+    name = f"{batches} micro-batches of {size:,} changes, rows per second: rowdelta / foreachBatch and Iceberg MERGE"
+    return Measure(name, round(ours / theirs, 1), ">= 8", detail=detail)
+
+
+def _memory(spark: SparkSession, scale: str, folder: Path) -> Measure:
+    """What the driver keeps of micro-batches: its memory after a fifth of them, and after all."""
+    batches = MEMORY_BATCHES[scale]
+    files = _batch_files(spark, folder / "small", 20_000, 1, 1_000)
+    changes = spark.read.parquet(f"{files}/batch=0000").cache()
+    changes.count()
+    table = _fresh(spark, SMALL)
+    seen = []
+    for number in range(batches):
+        table.upsert(changes, "id").execute()
+        if number in {batches // 5, batches - 1}:
+            seen.append(_kept_mb(spark))
+    changes.unpersist()
+    names = ("python", "heap")
+    detail = {f"{name}_mb": [some[at] for some in seen] for at, name in enumerate(names)}
+    growth = round(sum(seen[1]) - sum(seen[0]), 1)
+    return Measure(f"driver memory growth from batch {batches // 5} to batch {batches}", growth, "none", "MiB", detail)
+
+
+def _kept_mb(spark: SparkSession) -> tuple[float, float]:
+    """Memory of this process, and what a collection leaves in the heap."""
+    gc.collect()
+    jvm = spark._jvm
+    assert jvm is not None
+    for _ in range(3):
+        jvm.System.gc()
+        time.sleep(0.2)
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    return resident_mb(), round((runtime.totalMemory() - runtime.freeMemory()) / 2**20, 1)

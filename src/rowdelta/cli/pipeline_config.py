@@ -1,0 +1,102 @@
+"""The file that describes a pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from rowdelta.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where changes come from: a folder of files, or Kafka.
+
+    Attributes:
+        files: A folder of JSON files, one change a line.
+        kafka: Options of Spark's Kafka source, such as `kafka.bootstrap.servers` and `subscribe`.
+        schema: The columns of plain rows in files, as SQL; Debezium events need none.
+        options: Further options of the reader.
+    """
+
+    files: str | None = None
+    kafka: dict[str, str] = field(default_factory=dict)
+    schema: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A stream of changes.
+
+    Attributes:
+        table: The table.
+        key: The columns that identify a row.
+        source: Where changes come from.
+        checkpoint: The folder of the stream's state.
+        warehouse: The folder of a hadoop-type catalog `lake`.
+        conf: Spark settings, for any other catalog.
+        create: The columns of the table as SQL, to make it where it does not exist.
+        properties: Table properties for `create`.
+        format: `debezium` or `changes`.
+        op: The column of plain rows that says what was done.
+        time_unit: What numbers in timestamp columns of events count.
+        every: Time between two batches; left out, all that is there is taken, then the stream stops.
+        stream: Further arguments of `rd.cdc.stream()`: `order_by`, `on_bad`, `branch`, `publish`, `resolve_every`, ...
+    """
+
+    table: str
+    key: str | list[str]
+    source: Source
+    checkpoint: str
+    warehouse: str | None = None
+    conf: dict[str, str] = field(default_factory=dict)
+    create: str | None = None
+    properties: dict[str, str] = field(default_factory=dict)
+    format: str = "debezium"
+    op: str | None = None
+    time_unit: str | None = None
+    every: str | None = None
+    stream: dict[str, Any] = field(default_factory=dict)
+
+
+def read_config(path: Path) -> Pipeline:
+    """Reads and checks a file; folders in it are relative to it."""
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not YAML: {error}") from error
+    values = _checked(document, Pipeline, str(path), ("table", "key", "source", "checkpoint"))
+    source = Source(**_checked(values["source"], Source, f"{path}: source", ()))
+    if (source.files is None) == (not source.kafka):
+        raise InputError(f"{path}: source needs either files or kafka", hint="files: a folder, or kafka: its options")
+    for name in ("checkpoint", "warehouse"):
+        if values.get(name) is not None:
+            values[name] = _place(path, values[name])
+    if source.files is not None:
+        source = Source(**{**vars(source), "files": _place(path, source.files)})
+    return Pipeline(**{**values, "source": source})
+
+
+def _checked(document: Any, kind: type, where: str, required: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(document, dict):
+        raise InputError(f"{where} is not a list of names and values")
+    known = {known.name for known in fields(kind)}
+    strange = [str(name) for name in document if name not in known]
+    if strange:
+        raise InputError(
+            f"{where} has unknown entries {', '.join(strange)}", hint=f"known are {', '.join(sorted(known))}"
+        )
+    missing = [name for name in required if document.get(name) is None]
+    if missing:
+        raise InputError(f"{where} has no {', '.join(missing)}")
+    return dict(document)
+
+
+def _place(path: Path, folder: str) -> str:
+    return folder if "://" in folder else str((path.parent / folder).absolute())

@@ -1,0 +1,71 @@
+"""`rowdelta cdc run`, and the worked example of the documentation."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+import rowdelta as rd
+from rowdelta.cli.app import app
+from rowdelta.cli.pipeline_config import read_config
+from tests.support.events import event
+from tests.support.frames import assert_same_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DOCS = Path(__file__).parents[2] / "docs" / "cdc.md"
+
+
+def test_a_pipeline_file_becomes_a_table(spark: SparkSession, warehouse: Path, table_name: str, tmp_path: Path) -> None:
+    (tmp_path / "events").mkdir()
+    lines = [event("c", None, {"id": 1, "v": "a"}), event("u", None, {"id": 1, "v": "b"}, 2), "{broken"]
+    (tmp_path / "events" / "1.json").write_text("\n".join(lines))
+    config = tmp_path / "pipeline.yaml"
+    config.write_text(
+        f"warehouse: {warehouse}\ntable: {table_name}\ncreate: id bigint NOT NULL, v string\nkey: id\n"
+        f"source: {{files: events}}\ncheckpoint: state\nstream: {{on_bad: quarantine}}\n"
+    )
+    result = CliRunner().invoke(app, ["cdc", "run", "--config", str(config), "--json"], catch_exceptions=False)
+    try:
+        progress = json.loads(result.output.strip().splitlines()[-1])
+        assert (progress["records"], progress["bad"], progress["rows"]) == (3, 1, 1)
+        assert_same_rows(rd.table(spark, table_name).read(), [(1, "b")])
+        assert spark.table(f"{table_name}_quarantine").count() == 1
+    finally:
+        spark.sql(f"DROP TABLE IF EXISTS {table_name}_quarantine PURGE")
+
+
+def test_a_wrong_pipeline_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "pipeline.yaml"
+    for text, message in {
+        "- a\n": "is not a list of names and values",
+        "{": "is not YAML",
+        "table: t\n": "has no key, source, checkpoint",
+        "table: t\nkey: id\ncheckpoint: c\nsource: {}\n": "source needs either files or kafka",
+        "table: t\nkey: id\ncheckpoint: c\nsource: {fils: x}\n": "unknown entries fils",
+        "table: t\nkeys: id\n": "unknown entries keys",
+    }.items():
+        file.write_text(text)
+        with pytest.raises(rd.InputError, match=message):
+            read_config(file)
+
+
+def test_the_worked_example_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = DOCS.read_text(encoding="utf-8").split("## A worked example")[1]
+    code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
+    expected = re.findall(r"```text\n(.*?)```", text, re.DOTALL)[0]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(rd, "session", lambda _: spark)
+    shown: list[str] = []
+    monkeypatch.setattr(type(spark.range(1)), "show", lambda frame: shown.append(frame._show_string(20, True, False)))
+    try:
+        exec(compile(code.replace("lake.db.orders", "lake.db.worked"), "docs/cdc.md", "exec"), {})
+    finally:
+        spark.sql("DROP TABLE IF EXISTS lake.db.worked PURGE")
+    assert shown[0].strip() == expected.strip()
