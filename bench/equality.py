@@ -126,16 +126,28 @@ def _bytes(spark: SparkSession, count: int) -> list[Measure]:
         for encoding in ("deletion-vector", "full-row"):
             branch = _branch(spark, "sizes")
             sizes[encoding] = branch.delete_keys(keys, key="id", encoding=encoding).execute().bytes_added
+        small = _in_deltas(spark, keys)
         whole = _whole_rows(spark, keys)
         detail = {"edv_bytes": sizes["deletion-vector"], "key_only_bytes": sizes["full-row"], "whole_row_bytes": whole}
+        detail["edv_delta_zstd_bytes"] = small
         goal = ">= 40" if "dense" in name else ""
         found.append(
             Measure(f"bytes, {name}: whole rows / EDV", round(whole / sizes["deletion-vector"], 1), goal, detail=detail)
         )
+        found.append(Measure(f"bytes, {name}: whole rows / EDV as delta-zstd", round(whole / small, 1), detail=detail))
         found.append(
             Measure(f"bytes, {name}: whole rows / key-only file", round(whole / sizes["full-row"], 1), detail=detail)
         )
     return found
+
+
+def _in_deltas(spark: SparkSession, keys: DataFrame) -> int:
+    """The size of a vector that stores its keys as compressed differences."""
+    setting = "write.deletion-vector.compression"
+    spark.sql(f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('{setting}'='delta-zstd')")
+    size = _branch(spark, "sizes").delete_keys(keys, key="id", encoding="deletion-vector").execute().bytes_added
+    spark.sql(f"ALTER TABLE {TABLE} UNSET TBLPROPERTIES ('{setting}')")
+    return size
 
 
 def _whole_rows(spark: SparkSession, keys: DataFrame) -> int:

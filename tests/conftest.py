@@ -40,6 +40,7 @@ def spark(warehouse: Path) -> Iterator[SparkSession]:
         "spark.driver.memory": "3g",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(warehouse / "spark"),
+        "spark.databricks.delta.snapshotPartitions": 1,
         # Iceberg keeps the keys of a delete file by its path alone: once a key column has been widened, it may compare
         # the old type with the new one and give deleted rows back. The oracle must not.
         "spark.sql.iceberg.executor-cache.enabled": "false",

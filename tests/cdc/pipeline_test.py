@@ -59,13 +59,14 @@ def test_a_wrong_pipeline_file_is_refused(tmp_path: Path) -> None:
 def test_the_worked_example_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = DOCS.read_text(encoding="utf-8").split("## A worked example")[1]
     code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
+    code = code.replace("lake.db.orders", "lake.db.worked")
+    code = re.sub(r'"(events|state)', rf'"{tmp_path}/\1', code)
     expected = re.findall(r"```text\n(.*?)```", text, re.DOTALL)[0]
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rd, "session", lambda _: spark)
     shown: list[str] = []
     monkeypatch.setattr(type(spark.range(1)), "show", lambda frame: shown.append(frame._show_string(20, True, False)))
     try:
-        exec(compile(code.replace("lake.db.orders", "lake.db.worked"), "docs/cdc.md", "exec"), {})
+        exec(compile(code, "docs/cdc.md", "exec"), {})
     finally:
         spark.sql("DROP TABLE IF EXISTS lake.db.worked PURGE")
     assert shown[0].strip() == expected.strip()

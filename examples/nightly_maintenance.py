@@ -1,0 +1,66 @@
+"""Keeps a table healthy: what a job should run every night on a table that takes upserts.
+
+Run it as it is: `.venv/bin/python examples/nightly_maintenance.py`. It makes a small warehouse and removes it again.
+
+For your own tables: copy `maintain`, and call it with each of them. None of its steps changes a row that a query sees.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rowdelta as rd
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLE = "lake.shop.orders"
+
+
+def maintain(table: rd.Table) -> None:
+    """Does what the debt of the table asks for, and then tidies up."""
+    debt = table.debt()
+    print(f"{table.name}: {debt.keys:,} deleted keys in {debt.delete_files} delete files, read by {debt.readers}")
+    wanted = {advice.action: advice.reason for advice in debt.advice}
+    for action, reason in wanted.items():
+        print(f"  {action}: {reason}")
+
+    if "compact" in wanted:  # it resolves first
+        compacted = table.compact().execute()
+        print(f"  {compacted.data_files_rewritten} data files became {compacted.data_files_added}")
+    elif "resolve" in wanted:
+        resolved = table.resolve().execute()
+        print(f"  {resolved.equality_deletes} equality deletes became {resolved.positions} deleted positions")
+    if "rewrite deletes" in wanted:
+        table.rewrite_deletes().execute()
+    table.remove_dangling().execute()
+
+    expired = table.expire(older_than=timedelta(days=5), retain_last=10).execute()
+    print(f"  {expired.snapshots_expired} old snapshots removed")
+    orphans = table.remove_orphans(older_than=timedelta(days=7)).execute()  # dry_run=False removes them
+    print(f"  {len(orphans.orphan_files)} orphan files found")
+    print(f"{table.name}: now read by {table.debt().readers}")
+
+
+def main(spark: SparkSession, folder: Path) -> None:  # noqa: ARG001 - every example takes the same two
+    """Makes a table that upserts have left their deletes in, and maintains it."""
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.shop")
+    spark.sql(f"""
+        CREATE TABLE {TABLE} (id bigint NOT NULL, status string) USING iceberg
+        TBLPROPERTIES ('format-version'='3', 'write.delete.equality-vector.enabled'='true')
+    """)
+    orders = rd.table(spark, TABLE)
+    for day in range(5):
+        orders.upsert(spark.range(day * 50, day * 50 + 100).selectExpr("id", f"'day {day}' AS status"), "id").execute()
+    maintain(orders)
+    spark.sql(f"SELECT status, count(*) AS orders FROM {TABLE} GROUP BY status ORDER BY status").show()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as temporary:
+        session = rd.session(Path(temporary, "warehouse"))
+        main(session, Path(temporary))
+        session.stop()

@@ -1,0 +1,275 @@
+"""Writes the support table of README.md from the tests: format version x kind of delete x operation.
+
+Each cell counts the test cases that show it, read from the parameters of the tests themselves; what cannot be is taken from
+the list of what must be refused. A test that is renamed or loses its parameters changes the table, and
+`tests/docs_test.py` fails until it is written anew: `.venv/bin/python scripts/support_table.py`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+README: Final = ROOT / "README.md"
+START, END = "<!-- --8<-- [start:support] -->", "<!-- --8<-- [end:support] -->"
+
+Case = dict[str, Any]
+Kind = tuple[int, str]
+
+KINDS: Final[dict[Kind, str]] = {
+    (2, "position"): "position delete files",
+    (2, "full-row"): "equality delete files",
+    (2, "deletion-vector"): "equality delete vectors",
+    (2, "hash-map"): "hash maps",
+    (3, "position"): "deletion vectors",
+    (3, "upgraded"): "position delete files from version 2",
+    (3, "full-row"): "equality delete files",
+    (3, "deletion-vector"): "equality delete vectors",
+    (3, "hash-map"): "hash maps",
+}
+# Already what `resolve` makes.
+RESOLVED: Final = {(2, "position"), (3, "position"), (3, "upgraded")}
+OPERATIONS: Final = {
+    "read": "`read`",
+    "write": "written",
+    "change": "`delete`, `update`, `merge` over them",
+    "resolve": "`resolve`",
+    "rewrite": "`rewrite_deletes`",
+    "compact": "`compact`",
+    "stock": "stock Spark reads them",
+}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A test that shows an operation, and the kinds of delete that each of its cases is about."""
+
+    operation: str
+    module: str
+    test: str
+    kinds: Callable[[Case], Iterator[Kind]]
+    parameters: tuple[str, ...] = ()  # those that tell the kinds; others are not counted
+
+    def count(self) -> Counter[Kind]:
+        """How many cases there are of each kind."""
+        return Counter(kind for case in self._cases() for kind in self.kinds(case))
+
+    def _cases(self) -> Iterator[Case]:
+        test = getattr(importlib.import_module(self.module), self.test)
+        lists = []
+        for mark in getattr(test, "pytestmark", []):
+            if mark.name != "parametrize":
+                continue
+            names = mark.args[0] if isinstance(mark.args[0], (tuple, list)) else [mark.args[0]]
+            if not self.parameters or set(names) & set(self.parameters):
+                lists.append([_case(names, value) for value in mark.args[1]])
+        for parts in itertools.product(*lists):
+            yield {name: value for part in parts for name, value in part.items()}
+
+
+def _case(names: list[str], value: Any) -> Case:
+    values = getattr(value, "values", value)  # pytest.param(...)
+    values = values if isinstance(values, (tuple, list)) and len(names) > 1 else (value,)
+    return dict(zip(names, values, strict=True))
+
+
+def _equality(case: Case) -> Iterator[Kind]:
+    yield case["version"], case["encoding"]
+
+
+def _equality_and_positions(case: Case) -> Iterator[Kind]:
+    """The histories of the conformance tests delete positions, too."""
+    yield case["version"], case["encoding"]
+    yield case["version"], "position"
+
+
+def _by_mode(case: Case) -> Iterator[Kind]:
+    if case["kind"].mode == "merge-on-read":
+        yield case["kind"].version, "position"
+
+
+def _upserted(case: Case) -> Iterator[Kind]:
+    """The table allows vectors: a key of one long column becomes one on version 3."""
+    vector = case["version"] > 2 and case["named"] == "id"  # noqa: PLR2004
+    yield case["version"], "deletion-vector" if vector else "full-row"
+
+
+def _with_keys_of_one_column(case: Case) -> Iterator[Kind]:
+    """Tables that allow vectors, with deletes by key and by position."""
+    yield case["version"], "deletion-vector" if case["version"] > 2 else "full-row"  # noqa: PLR2004
+    yield case["version"], "position"
+
+
+def _only(*kinds: Kind) -> Callable[[Case], Iterator[Kind]]:
+    return lambda _case: iter(kinds)
+
+
+CONFORMANCE: Final = "tests.scan.conformance_test"
+SAME_ROWS: Final = "test_a_table_reads_as_stock_iceberg_reads_its_equivalent"
+EVIDENCE: Final = [
+    Evidence("read", CONFORMANCE, SAME_ROWS, _equality_and_positions),
+    Evidence(
+        "read",
+        "tests.ops.dml_delete_test",
+        "test_positions_of_version_2_stay_deleted_after_an_upgrade",
+        _only((3, "upgraded")),
+    ),
+    Evidence("write", CONFORMANCE, SAME_ROWS, _equality),
+    *(
+        Evidence("write", f"tests.ops.dml_{verb}_test", f"test_{verb}_gives_what_iceberg_sql_gives", _by_mode)
+        for verb in ("delete", "update", "merge")
+    ),
+    Evidence("write", "tests.cdc.property_test", "test_a_table_follows_its_changes", _upserted),
+    Evidence(
+        "write",
+        "tests.delta.golden_test",
+        "test_every_version_can_be_converted_from_nothing_and_in_any_order",
+        lambda case: iter([(case["format_version"], "position")]),
+        ("format_version",),
+    ),
+    *(
+        Evidence("change", f"tests.ops.dml_{verb}_test", f"test_{verb}_gives_what_iceberg_sql_gives", _by_mode)
+        for verb in ("delete", "update", "merge")
+    ),
+    Evidence(
+        "change",
+        "tests.ops.dml_delete_test",
+        "test_positions_of_version_2_stay_deleted_after_an_upgrade",
+        _only((3, "upgraded")),
+    ),
+    Evidence(
+        "change",
+        "tests.ops.dml_delete_test",
+        "test_every_verb_sees_only_rows_that_no_key_deletes",
+        lambda case: iter([(case.get("version", 3), case["encoding"])]),
+    ),
+    Evidence(
+        "resolve",
+        "tests.maintain.resolve_matrix_test",
+        "test_stock_iceberg_reads_a_resolved_table_as_the_model_has_it",
+        _equality,
+    ),
+    Evidence(
+        "rewrite",
+        "tests.maintain.rewrite_deletes_test",
+        "test_full_rows_become_vectors_and_back_and_keep_their_age",
+        _only((3, "full-row"), (3, "deletion-vector"), (3, "hash-map")),
+    ),
+    Evidence(
+        "rewrite",
+        "tests.maintain.rewrite_deletes_test",
+        "test_composite_keys_become_hash_maps_and_back",
+        _only((3, "full-row"), (3, "hash-map")),
+    ),
+    Evidence(
+        "rewrite",
+        "tests.maintain.rewrite_deletes_test",
+        "test_many_position_deletes_become_one_for_each_data_file",
+        _only((2, "position")),
+    ),
+    Evidence(
+        "rewrite",
+        "tests.maintain.rewrite_deletes_test",
+        "test_positions_become_vectors_after_an_upgrade",
+        _only((3, "upgraded"), (3, "position")),
+    ),
+    Evidence(
+        "compact",
+        "tests.maintain.compact_test",
+        "test_a_compacted_table_has_the_same_rows_in_fewer_files_and_no_deletes",
+        _with_keys_of_one_column,
+    ),
+    # Stock Iceberg is the oracle of the conformance tests, on version 2 and with standard deletes.
+    Evidence(
+        "stock",
+        CONFORMANCE,
+        SAME_ROWS,
+        lambda case: iter([(2, "full-row"), (2, "position")] if (case["version"], case["encoding"]) in STANDARD else []),
+    ),
+    Evidence(
+        "stock",
+        "tests.ops.upsert_test",
+        "test_keys_of_any_kind_replace_rows",
+        lambda case: iter([(case["version"], "full-row")]),
+    ),
+    Evidence("stock", "tests.maintain.resolve_matrix_test", "test_stock_iceberg_reads_a_resolved_table_as_the_model_has_it",
+             lambda case: iter([(case["version"], "position")])),
+    Evidence(
+        "stock",
+        "tests.ops.dml_delete_test",
+        "test_positions_of_version_2_stay_deleted_after_an_upgrade",
+        _only((3, "upgraded")),
+    ),
+]
+STANDARD: Final = {(2, "full-row")}
+# What stock Spark must refuse, and the test that it does.
+REFUSED: Final = {
+    (3, "deletion-vector"): ("tests.ops.stock_engines_test", "test_a_stock_select_fails_loudly"),
+}
+
+
+def support_table() -> str:
+    """The table as markdown, with what cannot be below it."""
+    counts: dict[str, Counter[Kind]] = {operation: Counter() for operation in OPERATIONS}
+    for evidence in EVIDENCE:
+        counts[evidence.operation] += evidence.count()
+    impossible = _impossible()
+    for module, test in REFUSED.values():
+        getattr(importlib.import_module(module), test)
+    lines = [
+        f"| version | deletes | {' | '.join(OPERATIONS.values())} |",
+        f"|---|---|{'---|' * len(OPERATIONS)}",
+    ]
+    for (version, name), title in KINDS.items():
+        if (version, name) in impossible:
+            cells = ["–"] * len(OPERATIONS)
+        else:
+            cells = [_cell(operation, (version, name), counts[operation]) for operation in OPERATIONS]
+        lines.append(f"| {version} | {title} | {' | '.join(cells)} |")
+    reasons: dict[str, list[str]] = {}
+    for (version, name), reason in impossible.items():
+        reasons.setdefault(reason, []).append(f"{KINDS[version, name]}")
+    told = [f"- – : {' and '.join(names)}: {reason}." for reason, names in reasons.items()]
+    return "\n".join([*lines, "", *told])
+
+
+def _cell(operation: str, kind: Kind, counts: Counter[Kind]) -> str:
+    if operation == "resolve" and kind in RESOLVED:
+        return "not needed"
+    if operation == "write" and kind == (3, "upgraded"):
+        return "never on 3"
+    if counts[kind]:
+        return f"yes ({counts[kind]})"
+    return "refused" if operation == "stock" and kind in REFUSED else "no test"
+
+
+def _impossible() -> dict[Kind, str]:
+    """Kinds that are refused whatever the key is."""
+    conformance = importlib.import_module(CONFORMANCE)
+    shown = {(version, encoding) for version, encoding, *_ in conformance.CASES}
+    listed = {(version, encoding): reason for version, encoding, _, reason in conformance.IMPOSSIBLE}
+    return {kind: reason for kind, reason in listed.items() if kind not in shown}
+
+
+def with_table(text: str) -> str:
+    """A document with the table between its markers."""
+    before, rest = text.split(START)
+    _, after = rest.split(END)
+    return f"{before}{START}\n{support_table()}\n{END}{after}"
+
+
+def main() -> None:
+    """Writes README.md anew."""
+    README.write_text(with_table(README.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    main()
