@@ -34,7 +34,7 @@ COLUMNS = {"id": "long", "a": "long", "b": "double", "c": "string", "d": "intege
 
 
 class SyntheticDelta:
-    """A Delta log that is written by hand: its vectors are real, of its data files only one is there."""
+    """A Delta log that is written by hand: its vectors are real, its data files are one file under many names."""
 
     def __init__(self, path: Path, files: int, vectors: int) -> None:
         self.path = path
@@ -102,6 +102,9 @@ class SyntheticDelta:
         return actions
 
     def _add(self, number: int, vector: dict[str, Any] | None = None) -> dict[str, Any]:
+        file = self.path / f"part-{number}.parquet"
+        if not file.exists():
+            file.hardlink_to(self.path / "part-0.parquet")
         low, high = number * ROWS, (number + 1) * ROWS - 1
         bounds = [
             {"id": end, "a": end * 7, "b": end / 3, "c": f"text of about thirty-two bytes {end}", "d": number, "e": day}
@@ -114,7 +117,7 @@ class SyntheticDelta:
             "nullCount": dict.fromkeys(COLUMNS, 0),
         }
         add = {
-            "path": f"part-{number}.parquet",
+            "path": file.name,
             "partitionValues": {},
             "size": self._size,
             "modificationTime": 0,

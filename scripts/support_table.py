@@ -1,7 +1,7 @@
 """Writes the support table of README.md from the tests: format version x kind of delete x operation.
 
-Each cell counts the test cases that show it, read from the parameters of the tests themselves; what cannot be is taken from
-the list of what must be refused. A test that is renamed or loses its parameters changes the table, and
+Each cell counts the test cases that show it, read from the parameters of the tests themselves; what cannot be is taken
+from the list of what must be refused. A test that is renamed or loses its parameters changes the table, and
 `tests/docs_test.py` fails until it is written anew: `.venv/bin/python scripts/support_table.py`.
 """
 
@@ -11,10 +11,12 @@ import importlib
 import itertools
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 README: Final = ROOT / "README.md"
@@ -74,7 +76,7 @@ class Evidence:
             yield {name: value for part in parts for name, value in part.items()}
 
 
-def _case(names: list[str], value: Any) -> Case:
+def _case(names: Sequence[str], value: Any) -> Case:
     values = getattr(value, "values", value)  # pytest.param(...)
     values = values if isinstance(values, (tuple, list)) and len(names) > 1 else (value,)
     return dict(zip(names, values, strict=True))
@@ -88,6 +90,11 @@ def _equality_and_positions(case: Case) -> Iterator[Kind]:
     """The histories of the conformance tests delete positions, too."""
     yield case["version"], case["encoding"]
     yield case["version"], "position"
+
+
+def _as_oracle(case: Case) -> Iterator[Kind]:
+    if (case["version"], case["encoding"]) == (2, "full-row"):
+        yield from [(2, "full-row"), (2, "position")]
 
 
 def _by_mode(case: Case) -> Iterator[Kind]:
@@ -113,6 +120,9 @@ def _only(*kinds: Kind) -> Callable[[Case], Iterator[Kind]]:
 
 CONFORMANCE: Final = "tests.scan.conformance_test"
 SAME_ROWS: Final = "test_a_table_reads_as_stock_iceberg_reads_its_equivalent"
+RESOLVE: Final = "tests.maintain.resolve_matrix_test"
+RESOLVED_ROWS: Final = "test_stock_iceberg_reads_a_resolved_table_as_the_model_has_it"
+EVERY_KIND: Final = "tests.every_kind_test"
 EVIDENCE: Final = [
     Evidence("read", CONFORMANCE, SAME_ROWS, _equality_and_positions),
     Evidence(
@@ -150,12 +160,8 @@ EVIDENCE: Final = [
         "test_every_verb_sees_only_rows_that_no_key_deletes",
         lambda case: iter([(case.get("version", 3), case["encoding"])]),
     ),
-    Evidence(
-        "resolve",
-        "tests.maintain.resolve_matrix_test",
-        "test_stock_iceberg_reads_a_resolved_table_as_the_model_has_it",
-        _equality,
-    ),
+    Evidence("change", EVERY_KIND, "test_rows_are_changed_over_deletes_by_key", _equality),
+    Evidence("resolve", RESOLVE, RESOLVED_ROWS, _equality),
     Evidence(
         "rewrite",
         "tests.maintain.rewrite_deletes_test",
@@ -186,21 +192,11 @@ EVIDENCE: Final = [
         "test_a_compacted_table_has_the_same_rows_in_fewer_files_and_no_deletes",
         _with_keys_of_one_column,
     ),
-    # Stock Iceberg is the oracle of the conformance tests, on version 2 and with standard deletes.
-    Evidence(
-        "stock",
-        CONFORMANCE,
-        SAME_ROWS,
-        lambda case: iter([(2, "full-row"), (2, "position")] if (case["version"], case["encoding"]) in STANDARD else []),
-    ),
-    Evidence(
-        "stock",
-        "tests.ops.upsert_test",
-        "test_keys_of_any_kind_replace_rows",
-        lambda case: iter([(case["version"], "full-row")]),
-    ),
-    Evidence("stock", "tests.maintain.resolve_matrix_test", "test_stock_iceberg_reads_a_resolved_table_as_the_model_has_it",
-             lambda case: iter([(case["version"], "position")])),
+    Evidence("compact", EVERY_KIND, "test_a_compacted_table_is_read_by_stock_iceberg", _equality),
+    # Stock Iceberg is the oracle of the conformance tests: of the same history with standard deletes of version 2.
+    Evidence("stock", CONFORMANCE, SAME_ROWS, _as_oracle),
+    Evidence("stock", EVERY_KIND, "test_stock_iceberg_reads_standard_deletes", _equality),
+    Evidence("stock", RESOLVE, RESOLVED_ROWS, lambda case: iter([(case["version"], "position")])),
     Evidence(
         "stock",
         "tests.ops.dml_delete_test",
@@ -208,11 +204,19 @@ EVIDENCE: Final = [
         _only((3, "upgraded")),
     ),
 ]
-STANDARD: Final = {(2, "full-row")}
-# What stock Spark must refuse, and the test that it does.
-REFUSED: Final = {
-    (3, "deletion-vector"): ("tests.ops.stock_engines_test", "test_a_stock_select_fails_loudly"),
-}
+# Cells that say something else, and the test that shows it.
+OTHERWISE: Final = [
+    ("refused", Evidence("stock", EVERY_KIND, "test_stock_iceberg_refuses_what_it_does_not_know", _equality)),
+    (
+        "left as they are",
+        Evidence(
+            "rewrite",
+            EVERY_KIND,
+            "test_on_version_2_there_is_no_other_encoding_to_write_deletes_in",
+            _only((2, "full-row")),
+        ),
+    ),
+]
 
 
 def support_table() -> str:
@@ -220,23 +224,25 @@ def support_table() -> str:
     counts: dict[str, Counter[Kind]] = {operation: Counter() for operation in OPERATIONS}
     for evidence in EVIDENCE:
         counts[evidence.operation] += evidence.count()
+    words = {(found.operation, kind): word for word, found in OTHERWISE for kind in found.count()}
     impossible = _impossible()
-    for module, test in REFUSED.values():
-        getattr(importlib.import_module(module), test)
     lines = [
         f"| version | deletes | {' | '.join(OPERATIONS.values())} |",
         f"|---|---|{'---|' * len(OPERATIONS)}",
     ]
     for (version, name), title in KINDS.items():
         if (version, name) in impossible:
-            cells = ["–"] * len(OPERATIONS)
+            cells = ["-"] * len(OPERATIONS)
         else:
-            cells = [_cell(operation, (version, name), counts[operation]) for operation in OPERATIONS]
+            cells = [
+                words.get((operation, (version, name))) or _cell(operation, (version, name), counts[operation])
+                for operation in OPERATIONS
+            ]
         lines.append(f"| {version} | {title} | {' | '.join(cells)} |")
     reasons: dict[str, list[str]] = {}
     for (version, name), reason in impossible.items():
-        reasons.setdefault(reason, []).append(f"{KINDS[version, name]}")
-    told = [f"- – : {' and '.join(names)}: {reason}." for reason, names in reasons.items()]
+        reasons.setdefault(reason, []).append(KINDS[version, name])
+    told = [f"\\-: no {' and no '.join(names)}, because {reason}." for reason, names in reasons.items()]
     return "\n".join([*lines, "", *told])
 
 
@@ -245,9 +251,7 @@ def _cell(operation: str, kind: Kind, counts: Counter[Kind]) -> str:
         return "not needed"
     if operation == "write" and kind == (3, "upgraded"):
         return "never on 3"
-    if counts[kind]:
-        return f"yes ({counts[kind]})"
-    return "refused" if operation == "stock" and kind in REFUSED else "no test"
+    return f"yes ({counts[kind]})" if counts[kind] else "no test"
 
 
 def _impossible() -> dict[Kind, str]:

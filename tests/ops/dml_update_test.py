@@ -118,7 +118,7 @@ def test_values_and_conditions_may_be_columns(pair: Copies) -> None:
         "EXISTS (SELECT 1 FROM picked WHERE k = id + 1)",
         "id > (SELECT avg(k) FROM picked)",
         "o.id < 12 AND NOT EXISTS (SELECT 1 FROM picked o2 WHERE o2.k = o.id)",
-        "o.p.x = (SELECT max(k) FROM picked WHERE k <= o.id)",
+        "o.id = (SELECT max(k) FROM picked WHERE k <= o.id)",
     ],
 )
 def test_a_condition_may_have_a_subquery(pair: Copies, condition: str) -> None:

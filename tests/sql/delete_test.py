@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from tests.support.table_pairs import Pair
 
 
-pytestmark = pytest.mark.slow
-
-
 def test_delete_with_conditions_aliases_and_qualified_columns(pair: Pair) -> None:
     numbers = pair.change("DELETE FROM lake.{db}.orders WHERE id = 5 OR info.a = 3; -- and no more")
     assert (numbers["rows_deleted"], numbers["rows_inserted"], numbers["rows_updated"]) == (1, 0, 0)

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from tests.support.table_pairs import Pair
 
 
-pytestmark = pytest.mark.slow
-
-
 def test_merge_with_every_kind_of_clause(pair: Pair) -> None:
     numbers = pair.change(
         "MERGE INTO lake.{db}.orders AS t USING (SELECT * FROM VALUES (3, 'new', 1), (5, 'gone', 2), (6, 'six', 3) "

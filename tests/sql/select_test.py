@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-pytestmark = pytest.mark.slow
-
-
 @pytest.fixture(scope="module")
 def pair(spark: SparkSession) -> Iterator[Pair]:
     pair = make_pair(spark)

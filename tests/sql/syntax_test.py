@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-pytestmark = pytest.mark.slow
-
-
 def tables(spark: SparkSession, text: str) -> list[str]:
     root = parse_statement(spark, text)
     assert root is not None

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from tests.support.table_pairs import Pair
 
 
-pytestmark = pytest.mark.slow
-
-
 def test_update_with_aliases_nested_fields_and_comments(pair: Pair) -> None:
     numbers = pair.change("UPDATE lake.{db}.orders SET amount = amount + 1, region = 'X' WHERE id < 5")
     assert (numbers["rows_updated"], numbers["rows_deleted"], numbers["rows_inserted"]) == (3, 0, 0)
