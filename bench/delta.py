@@ -41,6 +41,7 @@ class SyntheticDelta:
         self.files = files
         self.version = 0
         self.vector_bytes = 0
+        self._vectors: dict[int, dict[str, Any]] = {}
         self._random = random.Random(1)
         (path / "_delta_log").mkdir(parents=True)
         schema = pa.schema([("id", pa.int64())])
@@ -76,10 +77,14 @@ class SyntheticDelta:
         """A commit that changes the vectors of some files."""
         first = self.version * count % max(1, self.files // 4)
         touched = range(first, first + count)
-        removes = [
-            {"remove": {"path": f"part-{n}.parquet", "dataChange": True, "partitionValues": {}}} for n in touched
-        ]
+        removes = [self._remove(number) for number in touched]
         self._commit([*removes, *self._adds(touched)])
+
+    def _remove(self, number: int) -> dict[str, Any]:
+        """A file is known by its path and its vector."""
+        vector = self._vectors.get(number)
+        remove = {"path": f"part-{number}.parquet", "dataChange": True, "partitionValues": {}}
+        return {"remove": remove | ({} if vector is None else {"deletionVector": vector})}
 
     def _adds(self, numbers: range) -> list[dict[str, Any]]:
         """Files with vectors, many of which share a file."""
@@ -97,6 +102,7 @@ class SyntheticDelta:
                 }
                 content += blob
                 self.vector_bytes += len(blob)
+                self._vectors[number] = vector
                 actions.append(self._add(number, vector))
             (self.path / f"deletion_vector_{name}.bin").write_bytes(content)
         return actions
