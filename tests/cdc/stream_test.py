@@ -235,6 +235,7 @@ def test_rows_with_an_op_column_are_taken(spark: SparkSession, table_name: str, 
     assert_same_rows(table.read(), [(1, "b", 2), (3, "c", 3)])
 
 
+@pytest.mark.slow
 def test_a_delta_change_feed_is_followed(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     table = create(spark, table_name, COLUMNS, properties=EDV)
     name = f"delta.`{tmp_path / 'delta'}`"

@@ -47,6 +47,7 @@ def test_columns_are_renamed_dropped_and_added_with_column_mapping(
     assert rows(spark.sql(f"SELECT count(*) FROM {table_name} WHERE part = 2 AND b = 5 AND c = 'w'")) == [(2,)]
 
 
+@pytest.mark.slow
 def test_schema_and_partitions_follow_without_column_mapping(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
@@ -84,6 +85,7 @@ def test_schema_and_partitions_follow_without_column_mapping(
     assert spark.table(table_name).count() == 3
 
 
+@pytest.mark.slow
 def test_column_mapping_can_be_turned_on_later(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     path = str(tmp_path / "orders")
     name = f"delta.`{path}`"

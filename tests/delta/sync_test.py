@@ -56,6 +56,7 @@ def _operations(spark: SparkSession, name: str) -> list[str]:
     return [row[0] for row in snapshots]
 
 
+@pytest.mark.slow
 def test_every_kind_of_delta_commit_is_followed_by_one_snapshot(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
@@ -149,6 +150,7 @@ def test_expired_delete_files_go_and_the_files_of_delta_stay(
     assert rd.from_delta(spark, path, table_name, verify=True).execute().verified_rows == 16
 
 
+@pytest.mark.slow
 def test_a_range_of_commits_can_be_one_snapshot(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     path = str(tmp_path / "orders")
     _create(spark, path, "id bigint, v string")
@@ -184,6 +186,7 @@ def test_format_version_2_gets_position_deletes_that_follow_too(
     assert [(file["path"].rsplit(".", 1)[-1], file["dangling"]) for file in files] == [("parquet", False)]
 
 
+@pytest.mark.slow
 def test_a_gap_in_the_log_or_a_foreign_snapshot_is_repaired_by_a_full_conversion(
     spark: SparkSession, table_name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -214,6 +217,7 @@ def test_a_gap_in_the_log_or_a_foreign_snapshot_is_repaired_by_a_full_conversion
     assert rd.from_delta(spark, path, table_name, verify=True).execute().verified_rows == 18
 
 
+@pytest.mark.slow
 def test_versions_can_be_chosen_and_taken_back(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     path = str(tmp_path / "orders")
     _create(spark, path, "id bigint")
@@ -231,6 +235,7 @@ def test_versions_can_be_chosen_and_taken_back(spark: SparkSession, table_name: 
     assert rd.from_delta(spark, path, table_name, verify=True).execute().verified_rows == 30
 
 
+@pytest.mark.slow
 def test_another_delta_table_at_the_same_place_is_noticed(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     path = str(tmp_path / "orders")
     _create(spark, path, "id bigint")
@@ -248,6 +253,7 @@ def test_another_delta_table_at_the_same_place_is_noticed(spark: SparkSession, t
     assert rd.from_delta(spark, path, table_name, verify=True).execute().verified_rows == 30
 
 
+@pytest.mark.slow
 def test_a_file_that_is_described_anew_does_not_appear_twice(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:

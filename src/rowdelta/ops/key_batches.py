@@ -61,7 +61,9 @@ def integer_batches(keys: KeyInput) -> list[IntegerBatch]:
     """Collects an integer key as one 64-bit word for every 64 neighbouring keys, which also makes them distinct."""
     parts = keys.partition_names
     number = integer_sql(keys.columns[0], "k0")
-    words = keys.frame.selectExpr(*parts, f"{number} as k").selectExpr(
+    # A task for each core is enough: what follows is one shuffle of few words, which costs by the task.
+    frame = keys.frame.coalesce(keys.frame.sparkSession.sparkContext.defaultParallelism)
+    words = frame.selectExpr(*parts, f"{number} as k").selectExpr(
         *parts, "k >> 6 as block", "shiftleft(1L, cast(k & 63 as int)) as bit"
     )
     with refusals(NULL_KEY_HINT):

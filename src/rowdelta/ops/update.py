@@ -116,14 +116,15 @@ class Update(Operation[Result]):
             raise InputError("nothing is set", hint="call .set(column, value) before .execute()")
 
 
-def in_few_files(rows: DataFrame, basis: DataFrame) -> DataFrame:
+def in_few_files(rows: DataFrame, basis: DataFrame, bytes_per_task: int = BYTES_PER_TASK) -> DataFrame:
     """Rows in as few tasks as their size asks for, so that a small change does not leave a file for every task.
 
     Args:
         rows: The rows to write.
         basis: The kept frame that they come from; its size is known once it has been computed.
+        bytes_per_task: The size in memory that is one task's work.
     """
-    return rows.coalesce(max(1, math.ceil(size_in_bytes(basis) / BYTES_PER_TASK)))
+    return rows.coalesce(max(1, math.ceil(size_in_bytes(basis) / bytes_per_task)))
 
 
 def updated_rows(target: Target, rows: DataFrame) -> DataFrame:

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg import NewDelete, StagedFiles, TableHandle
     from rowdelta.ops.delete_keys import KeyDeletes
+
+
+# Writing is most of an upsert, so that it pays to spread it; a batch below this size is still one file.
+_BYTES_PER_TASK: Final = 12 << 20
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,7 @@ class Upsert(Operation[UpsertResult]):
     @contextmanager
     def _staged(self, batch: ChangeBatch, last: DataFrame, basis: DataFrame) -> Iterator[StagedFiles]:
         lineage = [ROW_ID, LAST_UPDATED] if self._handle.metadata.format_version >= LINEAGE_VERSION else []
-        staged = stage_rows(self._handle, in_few_files(batch.rows(last, lineage), basis))
+        staged = stage_rows(self._handle, in_few_files(batch.rows(last, lineage), basis, _BYTES_PER_TASK))
         try:
             yield staged
         except BaseException:
