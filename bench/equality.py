@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
@@ -50,22 +49,24 @@ def _stock(spark: SparkSession, branch: str) -> DataFrame:
     return spark.sql(f"SELECT * FROM {TABLE} VERSION AS OF '{branch}'")
 
 
+def beside_stock(spark: SparkSession, keys: int, goal: str) -> list[Measure]:
+    """An aggregate over the table with some keys deleted: Iceberg's reader, and ours with both kinds of file."""
+    total = spark.table(TABLE).count()
+    full, edv = _branch(spark, f"full_{keys}"), _branch(spark, f"edv_{keys}")
+    full.delete_keys(_keys(spark, keys, total), key="id", encoding="full-row").execute()
+    edv.delete_keys(_keys(spark, keys, total), key="id", encoding="deletion-vector").execute()
+    stock, by_full, by_edv = side_by_side(
+        lambda: aggregate(_stock(spark, full.branch)),
+        lambda: aggregate(full.read()),
+        lambda: aggregate(edv.read()),
+    )
+    name = f"aggregate, {keys:,} equality deletes: Iceberg / rowdelta"
+    return [ratio(f"{name}, full-row files", stock, by_full, goal), ratio(f"{name}, EDV", stock, by_edv, goal)]
+
+
 def _reading(spark: SparkSession, one: int, five: int) -> list[Measure]:
     total = spark.table(TABLE).count()
-    found = []
-    for keys, goal in ((one, ">= 5"), (five, ">= 12")):
-        full, edv = _branch(spark, f"full_{keys}"), _branch(spark, f"edv_{keys}")
-        full.delete_keys(_keys(spark, keys, total), key="id", encoding="full-row").execute()
-        edv.delete_keys(_keys(spark, keys, total), key="id", encoding="deletion-vector").execute()
-        stock, by_full, by_edv = side_by_side(
-            partial(lambda table: aggregate(_stock(spark, table.branch)), full),
-            partial(lambda table: aggregate(table.read()), full),
-            partial(lambda table: aggregate(table.read()), edv),
-        )
-        found.append(
-            ratio(f"aggregate, {keys:,} equality deletes: Iceberg / rowdelta, full-row files", stock, by_full, goal)
-        )
-        found.append(ratio(f"aggregate, {keys:,} equality deletes: Iceberg / rowdelta, EDV", stock, by_edv, goal))
+    found = [*beside_stock(spark, one, ">= 5"), *beside_stock(spark, five, ">= 12")]
     edv = _branch(spark, f"edv_{one}_again")
     edv.delete_keys(_keys(spark, one, total), key="id").execute()
     main = rd.table(spark, TABLE)

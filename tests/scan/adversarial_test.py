@@ -32,7 +32,7 @@ REFUSALS = {
     "eqdotdot": "leaves its folder",
     "eqnofields": "Cannot parse missing field: fields",
     "eqnoids": "has no equality_ids",
-    "eqpart_datanospec": "is of partition spec None",
+    "eqpart_datanospec": "has no partition spec in its manifest list",
     "nullpos": "NullPointerException",
 }
 # What facts.json leaves to the implementation: ids, or the refusal.
