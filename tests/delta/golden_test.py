@@ -36,7 +36,7 @@ def _known_counts(table: GoldenDelta) -> dict[int, int]:
 
 @pytest.mark.parametrize(
     "table",
-    [pytest.param(table, marks=[pytest.mark.slow] if table.versions > 7 else []) for table in TABLES],
+    [pytest.param(table, marks=[pytest.mark.slow] if table.versions > 3 else []) for table in TABLES],
     ids=[table.id.rsplit("/", 1)[-1] for table in TABLES],
 )
 def test_every_version_of_a_public_delta_table_has_the_rows_that_delta_reads(

@@ -167,6 +167,7 @@ def test_a_range_of_commits_can_be_one_snapshot(spark: SparkSession, table_name:
     assert (result.from_version, result.version, result.verified_rows) == (1, 6, 26)
 
 
+@pytest.mark.slow
 def test_format_version_2_gets_position_deletes_that_follow_too(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
