@@ -25,13 +25,10 @@ def mark_of(stream_id: str, batch_id: int) -> CommitMark:
 
 def last_batch(handle: TableHandle, stream_id: str) -> int | None:
     """The newest batch of a stream that the table holds; None where there is none."""
-    snapshots = handle.metadata.snapshots
-    snapshot = handle.metadata.head(handle.branch)
-    while snapshot is not None:
+    history = handle.metadata.ancestors(handle.metadata.head(handle.branch))
+    for snapshot in history:
         if snapshot.summary.get(STREAM) == stream_id:
             return int(snapshot.summary[BATCH])
-        if snapshot.parent_id is not None and snapshot.parent_id not in snapshots:  # expired
-            known = handle.metadata.properties.get(f"{_PROPERTY}{stream_id}")
-            return None if known is None else int(known)
-        snapshot = None if snapshot.parent_id is None else snapshots[snapshot.parent_id]
-    return None
+    known = handle.metadata.properties.get(f"{_PROPERTY}{stream_id}")
+    was_expired = bool(history) and history[-1].parent_id is not None
+    return int(known) if was_expired and known is not None else None

@@ -61,6 +61,18 @@ def show_plan(operation: Operation[Any], *, as_json: bool) -> None:
     print_json(plan.to_dict()) if as_json else typer.echo(str(plan))
 
 
+def executed(operation: Operation[ResultT], *, dry_run: bool, as_json: bool) -> ResultT | None:
+    """Prints the plan of an operation, or runs it; its result is printed as JSON, or returned to be told in words."""
+    if dry_run:
+        show_plan(operation, as_json=as_json)
+        return None
+    result = operation.execute()
+    if as_json:
+        print_json(result.to_dict())
+        return None
+    return result
+
+
 def run_operation(
     operation: Operation[ResultT],
     *,
@@ -78,13 +90,10 @@ def run_operation(
         tell: The lines that say what was done; by default the numbers of rows.
         nothing: What there was none of, when nothing changed.
     """
-    if dry_run:
-        show_plan(operation, as_json=as_json)
+    result = executed(operation, dry_run=dry_run, as_json=as_json)
+    if result is None:
         return
-    result = operation.execute()
-    if as_json:
-        print_json(result.to_dict())
-    elif result.snapshot_id is None:
+    if result.snapshot_id is None:
         typer.echo(f"{nothing}: nothing changed")
     else:
         for line in _row_counts(result) if tell is None else tell(result):

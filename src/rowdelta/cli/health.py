@@ -63,20 +63,17 @@ def remove_dangling(
     table: TableName, warehouse: Warehouse, branch: Branch = "main", dry_run: DryRun = False, as_json: AsJson = False
 ) -> None:
     """Remove delete files that apply to no data file any more."""
-    from rowdelta.cli.changes import show_plan
+    from rowdelta.cli.changes import run_operation
     from rowdelta.cli.warehouse import open_table
 
     operation = open_table(table, warehouse, branch).remove_dangling()
-    if dry_run:
-        show_plan(operation, as_json=as_json)
-        return
-    result = operation.execute()
-    if as_json:
-        print_json(result.to_dict())
-    elif result.snapshot_id is None:
-        typer.echo("no dangling delete files: nothing changed")
-    else:
-        typer.echo(f"{result.delete_files_removed:,} delete files removed, snapshot {result.snapshot_id}")
+    run_operation(
+        operation,
+        dry_run=dry_run,
+        as_json=as_json,
+        tell=lambda result: [f"{result.delete_files_removed:,} delete files removed, snapshot {result.snapshot_id}"],
+        nothing="no dangling delete files",
+    )
 
 
 @app.command(epilog="Example: `rowdelta expire db.orders --warehouse warehouse --older-than 5d --retain-last 10`")
@@ -90,17 +87,12 @@ def expire(
 ) -> None:
     """Remove old snapshots, and the files that no other snapshot needs."""
     from rowdelta.cli.ages import parse_age
-    from rowdelta.cli.changes import show_plan
+    from rowdelta.cli.changes import executed
     from rowdelta.cli.warehouse import open_table
 
     operation = open_table(table, warehouse).expire(parse_age(older_than), retain_last)
-    if dry_run:
-        show_plan(operation, as_json=as_json)
-        return
-    result = operation.execute()
-    if as_json:
-        print_json(result.to_dict())
-    else:
+    result = executed(operation, dry_run=dry_run, as_json=as_json)
+    if result is not None:
         metadata = result.manifests_removed + result.manifest_lists_removed
         typer.echo(
             f"{result.snapshots_expired:,} snapshots expired; {result.data_files_removed:,} data files, "

@@ -147,16 +147,11 @@ def _options(texts: list[str]) -> dict[str, str]:
 
 def _run(operation: Any, told: Any, *, dry_run: bool, as_json: bool) -> None:
     """Prints the plan of an operation, or runs it and prints what it did."""
-    from rowdelta.cli.changes import show_plan, spark_errors
-    from rowdelta.cli.output import print_json
+    from rowdelta.cli.changes import executed, spark_errors
 
     with spark_errors():
-        if dry_run:
-            show_plan(operation, as_json=as_json)
-            return
-        result = operation.execute()
-    if as_json:
-        print_json(result.to_dict())
+        result = executed(operation, dry_run=dry_run, as_json=as_json)
+    if result is None:
         return
     snapshot = "nothing changed" if result.snapshot_id is None else f"snapshot {result.snapshot_id}"
     for line in [*told(result), f"{snapshot}{', verified' if getattr(result, 'verified', False) else ''}"]:

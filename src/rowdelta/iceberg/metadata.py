@@ -204,6 +204,14 @@ class TableMetadata:
             hint=f"the branches are {', '.join(['main', *sorted(set(self.branches) - {'main'})])}",
         )
 
+    def ancestors(self, snapshot: Snapshot | None) -> list[Snapshot]:
+        """A snapshot and what it came from, newest first, as far as the table remembers."""
+        found = []
+        while snapshot is not None:
+            found.append(snapshot)
+            snapshot = self.snapshots.get(snapshot.parent_id) if snapshot.parent_id is not None else None
+        return found
+
 
 def parse_metadata(document: dict[str, Any]) -> TableMetadata:
     """Reads the JSON form of Iceberg's `TableMetadata`, any format version."""

@@ -71,13 +71,7 @@ def _moved(handle: TableHandle, branch: str, snapshot_id: int) -> bool:
 
 
 def _ancestors(handle: TableHandle, snapshot_id: int) -> set[int]:
-    found: set[int] = set()
-    current: int | None = snapshot_id
-    while current is not None and current not in found:
-        found.add(current)
-        snapshot = handle.metadata.snapshots.get(current)
-        current = None if snapshot is None else snapshot.parent_id
-    return found
+    return {known.id for known in handle.metadata.ancestors(handle.metadata.snapshots.get(snapshot_id))}
 
 
 def create_branch(handle: TableHandle, branch: str) -> None:

@@ -64,18 +64,9 @@ def commit_times(handle: TableHandle) -> Callable[[int], int | None]:
     return find
 
 
-def ancestors(handle: TableHandle, snapshot: Snapshot | None) -> list[Snapshot]:
-    """A snapshot and what it came from, newest first, as far as the table remembers."""
-    found = []
-    while snapshot is not None:
-        found.append(snapshot)
-        snapshot = handle.metadata.snapshots.get(snapshot.parent_id) if snapshot.parent_id is not None else None
-    return found
-
-
 def history_of(handle: TableHandle, snapshot: Snapshot | None) -> tuple[Commit, ...]:
     """The commits that led to a snapshot, oldest first."""
-    return tuple(_commit(found) for found in reversed(ancestors(handle, snapshot)))
+    return tuple(_commit(found) for found in reversed(handle.metadata.ancestors(snapshot)))
 
 
 def _commit(snapshot: Snapshot) -> Commit:
@@ -110,7 +101,7 @@ def old_snapshots(handle: TableHandle, now_ms: int) -> OldSnapshots:
     kept = {reference.snapshot_id for reference in metadata.references.values()}
     removed_bytes = 0
     for branch in metadata.branches:
-        line = ancestors(handle, metadata.head(branch))
+        line = metadata.ancestors(metadata.head(branch))
         young = [s for i, s in enumerate(line) if i < minimum or s.timestamp_ms >= oldest_kept]
         kept.update(snapshot.id for snapshot in young)
         if branch == "main" and len(young) < len(line):
