@@ -28,8 +28,9 @@ test-all: jdk check ## Run every test, the slow matrices too
 check: $(STAMP) ## Lint, types, and the direction of imports
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache
 
-bench: jdk $(STAMP) ## Measure rowdelta beside its peers (SCALE=small|medium|large)
-	@$(WITH_JDK) && $(BIN)/python -m bench --scale $(or $(SCALE),small)
+bench: jdk $(STAMP) ## Measure rowdelta beside its peers (SCALE=small|medium|large, ONLY="growth cdc", ROWS_UP_TO=...)
+	@$(WITH_JDK) && $(BIN)/python -m bench --scale $(or $(SCALE),small) $(if $(ONLY),--only $(ONLY)) \
+		$(if $(ROWS_UP_TO),--rows-up-to $(ROWS_UP_TO))
 
 docs: $(STAMP) ## Build the documentation into site/, warnings are errors
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "site/index.html"

@@ -1,50 +1,98 @@
-"""`make bench`: every benchmark in one run."""
+"""`make bench`: rowdelta beside its peers, in one report of tables, JSON and pictures."""
 
 from __future__ import annotations
 
 import argparse
 import logging
 import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rowdelta as rd
-from bench import cdc, changes, codec, delta, equality, maintenance, report
+from bench import cdc, changes, codec, delta, equality, growth, maintenance, pictures, report
 from bench.data import SCALES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
     from bench.measure import Measure
 
-RESULTS = Path(__file__).with_name("results.json")
+HERE = Path(__file__).parent
+# What the docs show is of this scale and is kept with the code; reports of other scales are not.
+PUBLISHED = "large"
+
+
+@dataclass
+class Run:
+    """What the sections of a run share."""
+
+    scale: str
+    folder: Path
+    rows_up_to: int | None
+    ending: ExitStack
+
+    @cached_property
+    def spark(self) -> SparkSession:
+        """One Spark for all sections, started by the first that needs it."""
+        spark = rd.session(self.folder / "warehouse", delta=True, config={"spark.driver.memory": "10g"})
+        self.ending.callback(spark.stop)
+        return spark
+
+
+Section = tuple[str, "Callable[[Run], list[Measure]]"]
+SECTIONS: dict[str, Section] = {
+    "codec": ("Codec", lambda _: codec.run()),
+    "equality": ("Equality deletes", lambda run: equality.run(run.spark, run.scale)),
+    "changes": ("Changes", lambda run: changes.run(run.spark, run.scale, run.folder)),
+    "cdc": ("Change data capture", lambda run: cdc.run(run.spark, run.scale, run.folder)),
+    "maintenance": ("Maintenance", lambda run: maintenance.run(run.spark, run.scale)),
+    "delta": ("Delta to Iceberg", lambda run: delta.run(run.spark, run.scale, run.folder)),
+    "growth": ("Growth", lambda run: growth.run(run.spark, run.scale, run.rows_up_to)),
+}
 
 
 def main() -> None:
+    arguments = _arguments()
+    scale, chosen = arguments.scale, arguments.only or list(SECTIONS)
+    logging.getLogger("rowdelta").setLevel(logging.ERROR)
+    with ExitStack() as ending:
+        folder = tempfile.TemporaryDirectory(prefix="rowdelta-bench-", ignore_cleanup_errors=True)
+        run = Run(scale, Path(ending.enter_context(folder)), arguments.rows_up_to, ending)
+        for name in chosen:
+            title, measure = SECTIONS[name]
+            measures = measure(run)
+            print(f"\n{title}\n\n{report.table([vars(one) for one in measures])}", flush=True)
+            # At once: a later section that fails takes nothing with it.
+            for path in _publish(scale, name, title, measures):
+                print(path)
+
+
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--scale", choices=SCALES, default="small")
-    sections_known = ("codec", "equality", "changes", "cdc", "maintenance", "delta")
-    parser.add_argument("--only", choices=sections_known, help="one benchmark instead of all")
-    arguments = parser.parse_args()
-    scale, only = arguments.scale, arguments.only
-    logging.getLogger("rowdelta").setLevel(logging.ERROR)
-    if only in {None, "codec"}:
-        codec.main()
-    with tempfile.TemporaryDirectory(prefix="rowdelta-bench-", ignore_cleanup_errors=True) as folder:
-        sections: dict[str, list[Measure]] = {}
-        spark = rd.session(Path(folder) / "warehouse", delta=True, config={"spark.driver.memory": "10g"})
-        if only in {None, "equality"}:
-            sections["equality deletes"] = equality.run(spark, scale)
-        if only in {None, "changes"}:
-            sections["changes"] = changes.run(spark, scale, Path(folder))
-        if only in {None, "cdc"}:
-            sections["change data capture"] = cdc.run(spark, scale, Path(folder))
-        if only in {None, "maintenance"}:
-            sections["maintenance"] = maintenance.run(spark, scale)
-        if only in {None, "delta"}:
-            sections["Delta to Iceberg"] = delta.run(spark, scale, Path(folder))
-        spark.stop()
-    for name, measures in sections.items():
-        print(f"\n{name}, {SCALES[scale]:,} rows x 8 columns\n{report.markdown(measures)}")
-    report.write(RESULTS, scale, sections)
+    parser.add_argument("--only", choices=SECTIONS, nargs="+", metavar="SECTION", help=f"some of {', '.join(SECTIONS)}")
+    help_up_to = f"let the table of `growth` reach up to {growth.SIZES[-1]} times the rows of the scale"
+    parser.add_argument("--rows-up-to", type=int, metavar="ROWS", help=help_up_to)
+    return parser.parse_args()
+
+
+def _publish(scale: str, name: str, title: str, measures: list[Measure]) -> list[Path]:
+    """Adds a section to the report of a scale, and writes its three forms."""
+    folder = HERE if scale == PUBLISHED else HERE / "out" / scale
+    images = HERE.parent / "docs" / "images" if scale == PUBLISHED else folder
+    results = folder / "results.json"
+    found = report.load(results, scale)
+    report.add(found, name, title, measures)
+    found["sections"] = {known: found["sections"][known] for known in SECTIONS if known in found["sections"]}
+    report.write(found, results)
+    text = results.with_suffix(".md")
+    text.write_text(report.markdown(found))
+    return [results, text, *(pictures.draw(found["sections"][name], images) if name == "growth" else [])]
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 import rowdelta as rd
-from bench.data import SCALES, make_table, rows
-from bench.measure import Measure, Timing, ratio, resident_mb
+from bench.data import MERGE_ON_READ, SCALES, UPSERT, VECTORS, make_branch, make_table, rows
+from bench.measure import REPEATS, Measure, after_warm_up, ratio, resident_mb, seconds_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,14 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 BIG, SMALL = "lake.bench.big", "lake.bench.little"
-PROPERTIES = "'write.delete.equality-vector.enabled'='true', 'write.merge.mode'='merge-on-read'"
-COLUMNS = tuple("abcdefg")
-MERGE = (
-    "MERGE INTO {} t USING bench_changes s ON t.id = s.id "
-    f"WHEN MATCHED THEN UPDATE SET {', '.join(f'{name} = s.{name}' for name in COLUMNS)} "
-    f"WHEN NOT MATCHED THEN INSERT (id, {', '.join(COLUMNS)}) "
-    f"VALUES (s.id, {', '.join(f's.{name}' for name in COLUMNS)})"
-)
+MERGE = UPSERT.format(target=f"{BIG}.branch_fresh", source="bench_changes")
 MERGED_BATCHES = 5
 MEMORY_BATCHES = {"small": 60, "medium": 200, "large": 500}
 
@@ -31,15 +24,13 @@ MEMORY_BATCHES = {"small": 60, "medium": 200, "large": 500}
 def run(spark: SparkSession, scale: str, folder: Path) -> list[Measure]:
     count = SCALES[scale]
     for name, some in ((BIG, count), (SMALL, count // 10)):
-        make_table(spark, name, some)
-        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({PROPERTIES})")
+        make_table(spark, name, some, properties=VECTORS | MERGE_ON_READ)
     return [*_upserts(spark, count), _stream(spark, count, folder), _memory(spark, scale, folder)]
 
 
 def _fresh(spark: SparkSession, name: str) -> rd.Table:
     """A branch that starts at the table as it was made."""
-    spark.sql(f"ALTER TABLE {name} CREATE OR REPLACE BRANCH fresh")
-    return rd.table(spark, name, branch="fresh")
+    return make_branch(spark, name, "fresh")
 
 
 def _upserts(spark: SparkSession, count: int) -> list[Measure]:
@@ -47,31 +38,25 @@ def _upserts(spark: SparkSession, count: int) -> list[Measure]:
     changes = rows(spark, 7, count + count // 10, 100 + 10).cache()
     number = changes.count()
     changes.createOrReplaceTempView("bench_changes")
-    big, little, merged = [], [], []
-    for turn in range(4):
-        seconds = []
-        for name in (BIG, SMALL):
-            table = _fresh(spark, name)
-            started = time.perf_counter()
-            table.upsert(changes, "id").execute()
-            seconds.append(time.perf_counter() - started)
+
+    def upsert(table: rd.Table) -> float:
+        return seconds_of(lambda: table.upsert(changes, "id").execute())
+
+    turns = []
+    for _ in range(REPEATS + 1):
+        ours = [upsert(_fresh(spark, name)) for name in (BIG, SMALL)]
         _fresh(spark, BIG)
-        started = time.perf_counter()
-        spark.sql(MERGE.format(f"{BIG}.branch_fresh"))
-        if turn:  # the first is the warm-up
-            big.append(seconds[0])
-            little.append(seconds[1])
-            merged.append(time.perf_counter() - started)
+        turns.append([*ours, seconds_of(lambda: spark.sql(MERGE))])
     changes.unpersist()
-    ours = Timing(tuple(big))
+    big, little, merged = after_warm_up(turns)
     return [
         ratio(
             f"upsert of {number:,} keys into {count:,} rows: Iceberg MERGE / rowdelta",
-            Timing(tuple(merged)),
-            ours,
+            merged,
+            big,
             ">= 10",
         ),
-        ratio(f"upsert: into {count:,} rows / into {count // 10:,} rows", ours, Timing(tuple(little)), "<= 1.2"),
+        ratio(f"upsert: into {count:,} rows / into {count // 10:,} rows", big, little, "<= 1.2"),
     ]
 
 
@@ -109,7 +94,7 @@ def _stream(spark: SparkSession, count: int, folder: Path) -> Measure:
         if number >= MERGED_BATCHES:
             return
         batch.createOrReplaceTempView("bench_changes")
-        batch.sparkSession.sql(MERGE.format(f"{BIG}.branch_fresh"))
+        batch.sparkSession.sql(MERGE)
         done.append(time.perf_counter())
 
     query = _source(spark, files).writeStream.foreachBatch(merge).option("checkpointLocation", str(folder / "theirs"))

@@ -1,14 +1,14 @@
-"""How fast the codecs are on a million keys, and how many bytes they take: `python bench/codec.py`."""
+"""How fast the codecs are on a million keys, and how many bytes they take: the same at every scale, without Spark."""
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bench.measure import Measure, time_of
 from rowdelta.codec import bitmap_from_sorted, bitmap_to_numpy, decode_vector, encode_vector, get_compression
 
 if TYPE_CHECKING:
@@ -17,61 +17,58 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 REPEATS = 7
+MILLION = 1_000_000
+BUILD_GOAL, DECODE_GOAL = "<= 60", "<= 10"
 
 
-def best(action: Callable[[], Any]) -> float:
-    """Milliseconds of the fastest of some repeats."""
-    times = []
-    for _ in range(REPEATS):
-        started = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - started)
-    return round(min(times) * 1000, 2)
+def run() -> list[Measure]:
+    rng = np.random.default_rng(0)
+    shapes = {
+        "1M random of 20M": np.sort(rng.choice(20 * MILLION, MILLION, replace=False)),
+        "5M random of 20M": np.sort(rng.choice(20 * MILLION, 5 * MILLION, replace=False)),
+        "1M random of 8G": np.unique(rng.integers(0, 2**33, MILLION)),
+        "1M in a row": np.arange(MILLION),
+    }
+    return [measure for name, values in shapes.items() for measure in [*_times(name, values), *_sizes(name, values)]]
 
 
-def parquet_size(values: npt.NDArray[np.int64]) -> int:
+def _times(shape: str, values: npt.NDArray[np.int64]) -> list[Measure]:
+    bitmap = bitmap_from_sorted(values)
+    vector, delta = encode_vector(bitmap), get_compression("delta-zstd")
+    packed = delta.encode(bitmap)
+    assert decode_vector(vector, cardinality=len(values)) == delta.decode(packed) == bitmap
+    goals = (BUILD_GOAL, DECODE_GOAL) if len(values) <= MILLION else ("", "")
+    return [
+        _milliseconds(f"{shape}: build", lambda: bitmap_from_sorted(values), goals[0]),
+        _milliseconds(f"{shape}: encode", lambda: encode_vector(bitmap)),
+        _milliseconds(f"{shape}: decode to numpy", lambda: bitmap_to_numpy(decode_vector(vector)), goals[1]),
+        _milliseconds(f"{shape}: encode as delta-zstd", lambda: delta.encode(bitmap)),
+        _milliseconds(f"{shape}: decode delta-zstd", lambda: delta.decode(packed)),
+    ]
+
+
+def _sizes(shape: str, values: npt.NDArray[np.int64]) -> list[Measure]:
+    bitmap, parquet = bitmap_from_sorted(values), _parquet_size(values)
+    packed = {"Roaring": encode_vector(bitmap), "delta-zstd": get_compression("delta-zstd").encode(bitmap)}
+    return [
+        Measure(
+            f"{shape}: bytes of a delta-encoded Parquet column / {name}",
+            round(parquet / len(content), 2),
+            detail={"parquet_bytes": parquet, "bytes": len(content)},
+        )
+        for name, content in packed.items()
+    ]
+
+
+def _milliseconds(name: str, action: Callable[[], Any], goal: str = "") -> Measure:
+    timing = time_of(action, REPEATS)
+    best, worst = (round(seconds * 1000, 2) for seconds in (timing.best, timing.worst))
+    detail = {"seconds": [round(s, 5) for s in timing.seconds], "range": [best, worst], "warm_ups": timing.warm_ups}
+    return Measure(name, best, goal, "ms", detail)
+
+
+def _parquet_size(values: npt.NDArray[np.int64]) -> int:
     sink = pa.BufferOutputStream()
     table = pa.table({"id": values})
     pq.write_table(table, sink, compression="zstd", use_dictionary=False, column_encoding="DELTA_BINARY_PACKED")
     return int(sink.getvalue().size)
-
-
-def measure(values: npt.NDArray[np.int64]) -> dict[str, float]:
-    bitmap = bitmap_from_sorted(values)
-    vector = encode_vector(bitmap)
-    delta = get_compression("delta-zstd")
-    packed = delta.encode(bitmap)
-    assert decode_vector(vector, cardinality=len(values)) == delta.decode(packed) == bitmap
-    return {
-        "values": len(values),
-        "build ms": best(lambda: bitmap_from_sorted(values)),
-        "encode ms": best(lambda: encode_vector(bitmap)),
-        "decode ms": best(lambda: decode_vector(vector)),
-        "decode to numpy ms": best(lambda: bitmap_to_numpy(decode_vector(vector))),
-        "delta-zstd encode ms": best(lambda: delta.encode(bitmap)),
-        "delta-zstd decode ms": best(lambda: delta.decode(packed)),
-        "roaring bytes": len(vector),
-        "delta-zstd bytes": len(packed),
-        "parquet bytes": parquet_size(values),
-    }
-
-
-def main() -> dict[str, dict[str, float]]:
-    rng = np.random.default_rng(0)
-    million = 1_000_000
-    shapes = {
-        "1M random of 20M": np.sort(rng.choice(20 * million, million, replace=False)),
-        "5M random of 20M": np.sort(rng.choice(20 * million, 5 * million, replace=False)),
-        "1M random of 8G": np.unique(rng.integers(0, 2**33, million)),
-        "1M in a row": np.arange(million),
-    }
-    results = {name: measure(values) for name, values in shapes.items()}
-    for name, result in results.items():
-        print(name)
-        for what, number in result.items():
-            print(f"  {what:22} {number:>14,}")
-    return results
-
-
-if __name__ == "__main__":
-    main()

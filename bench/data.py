@@ -1,14 +1,33 @@
-"""The table that the benchmarks share: eight columns of the usual kinds."""
+"""The table that the benchmarks share, its keys and branches, and the two ways to read and to change it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812
+
+import rowdelta as rd
+from bench.measure import REPEATS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from pyspark.sql import DataFrame, SparkSession
 
 SCALES = {"small": 200_000, "medium": 2_000_000, "large": 20_000_000}
+VALUES = tuple("abcdefg")
 COLUMNS = "id bigint NOT NULL, a bigint, b double, c string, d int, e date, f timestamp, g decimal(12, 2)"
+VECTORS = {"write.delete.equality-vector.enabled": "true"}
+# A few keys all over a table are sparse: files would take their place where vectors are what is measured.
+ALWAYS_VECTORS = {**VECTORS, "write.delete.equality-vector.max-sparsity": "1000000"}
+MERGE_ON_READ = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
+UPSERT = (
+    "MERGE INTO {target} t USING {source} s ON t.id = s.id "
+    f"WHEN MATCHED THEN UPDATE SET {', '.join(f'{name} = s.{name}' for name in VALUES)} "
+    f"WHEN NOT MATCHED THEN INSERT (id, {', '.join(VALUES)}) VALUES (s.id, {', '.join(f's.{name}' for name in VALUES)})"
+)
+_numbers = count(1)
 
 
 def rows(spark: SparkSession, start: int, end: int, step: int = 1) -> DataFrame:
@@ -25,10 +44,45 @@ def rows(spark: SparkSession, start: int, end: int, step: int = 1) -> DataFrame:
     )
 
 
-def make_table(spark: SparkSession, name: str, count: int, version: int = 3, **properties: str) -> None:
+def random_keys(spark: SparkSession, number: int, of: int) -> DataFrame:
+    """Random ids: a hash of the id decides, so that they are spread evenly and always the same."""
+    return spark.range(of).where(f"pmod(xxhash64(id), {of}) < {number}")
+
+
+def make_table(
+    spark: SparkSession, name: str, number: int, version: int = 3, properties: Mapping[str, str] | None = None
+) -> None:
     """A table of some rows in 16 files."""
-    settings = {"format-version": str(version), **{key.replace("_", "."): value for key, value in properties.items()}}
+    settings = {"format-version": str(version), **(properties or {})}
     text = ", ".join(f"'{key}'='{value}'" for key, value in settings.items())
     spark.sql(f"DROP TABLE IF EXISTS {name} PURGE")
     spark.sql(f"CREATE TABLE {name} ({COLUMNS}) USING iceberg TBLPROPERTIES ({text})")
-    rows(spark, 0, count).writeTo(name).append()
+    if number:
+        rows(spark, 0, number).writeTo(name).append()
+
+
+def make_branch(spark: SparkSession, table: str, name: str, of: str = "main") -> rd.Table:
+    """A branch that starts where another one is."""
+    head = rd.table(spark, table, branch=of).metadata.head(of)
+    assert head is not None
+    spark.sql(f"ALTER TABLE {table} CREATE OR REPLACE BRANCH {name} AS OF VERSION {head.id}")
+    return rd.table(spark, table, branch=name)
+
+
+def on_new_branches(
+    spark: SparkSession, table: str, of: str, act: Callable[[rd.Table], Any], times: int = REPEATS + 1
+) -> Callable[[], Any]:
+    """Something to do on a new branch each time; the branches are made before the clock starts."""
+    tables = [make_branch(spark, table, f"again_{next(_numbers)}", of) for _ in range(times)]
+    return lambda: act(tables.pop())
+
+
+def stock(spark: SparkSession, table: str, branch: str) -> DataFrame:
+    """A branch as Iceberg's own reader has it."""
+    return spark.sql(f"SELECT * FROM {table} VERSION AS OF '{branch}'")
+
+
+def aggregate(frame: DataFrame) -> tuple[Any, ...]:
+    """The sums of the key and of two columns."""
+    (found,) = frame.agg(F.sum("id"), F.sum("a"), F.sum("b")).collect()
+    return tuple(found)

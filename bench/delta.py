@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 import uuid
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 import rowdelta as rd
-from bench.measure import Measure, Timing, driver_peak_mb, live_heap_mb, ratio
+from bench.measure import Measure, after_warm_up, driver_peak_mb, live_heap_mb, ratio, seconds_of
 from rowdelta.codec import encode_vector
 from rowdelta.codec.delta import z85_encode
 
@@ -185,15 +184,17 @@ def _incremental(spark: SparkSession, large: SyntheticDelta, small: SyntheticDel
         rd.from_delta(spark, delta.path, name).execute()
     found = []
     for kind in ("append", "delete"):
-        seconds: dict[str, list[float]] = {name: [] for name in tables}
-        for number in range(COMMITS + 1):
+        turns: list[list[float]] = []
+        for _ in range(COMMITS + 1):
+            turns.append([])
             for name, delta in tables.items():
                 getattr(delta, kind)(TOUCHED)
-                started = time.perf_counter()
-                rd.from_delta(spark, delta.path, name, mode="incremental").execute()
-                if number:  # the first one warms up
-                    seconds[name].append(time.perf_counter() - started)
-        above, below = (Timing(tuple(some)) for some in seconds.values())
+                turns[-1].append(seconds_of(partial(_follow, spark, delta, name)))
+        above, below = after_warm_up(turns)
         what = f"{TOUCHED} new files" if kind == "append" else f"{TOUCHED} changed vectors"
         found.append(ratio(f"one incremental commit of {what}: {sizes}", above, below, "<= 1.5"))
     return found
+
+
+def _follow(spark: SparkSession, delta: SyntheticDelta, name: str) -> None:
+    rd.from_delta(spark, delta.path, name, mode="incremental").execute()

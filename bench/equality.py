@@ -7,68 +7,46 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
-from bench.data import SCALES, make_table, rows
+from bench.data import ALWAYS_VECTORS, SCALES, VECTORS, aggregate, make_branch, make_table, random_keys, rows, stock
 from bench.measure import Measure, live_heap_mb, ratio, side_by_side
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TABLE = "lake.bench.orders"
-ENABLED = "write.delete.equality-vector.enabled"
 
 
 def run(spark: SparkSession, scale: str) -> list[Measure]:
     count = SCALES[scale]
-    make_table(spark, TABLE, count)
-    # A hundredth of random keys is sparse at small scales; vectors are what is measured here.
-    sparse = "'write.delete.equality-vector.max-sparsity'='1000000'"
-    spark.sql(f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('{ENABLED}'='true', {sparse})")
+    make_table(spark, TABLE, count, properties=ALWAYS_VECTORS)
     one, five = count // 20, count // 4
     return [*_reading(spark, one, five), *_many(spark, count, one), *_writing(spark, count), *_bytes(spark, count)]
-
-
-def _keys(spark: SparkSession, count: int, of: int) -> DataFrame:
-    """Random keys: a hash of the id decides, so that they are spread evenly and always the same."""
-    return spark.range(of).where(f"pmod(xxhash64(id), {of}) < {count}")
-
-
-def _branch(spark: SparkSession, name: str) -> rd.Table:
-    spark.sql(f"ALTER TABLE {TABLE} CREATE OR REPLACE BRANCH {name}")
-    return rd.table(spark, TABLE, branch=name)
-
-
-def aggregate(frame: DataFrame) -> None:
-    frame.agg(F.sum("id"), F.sum("a"), F.sum("b")).collect()
 
 
 def full_scan(frame: DataFrame) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def _stock(spark: SparkSession, branch: str) -> DataFrame:
-    return spark.sql(f"SELECT * FROM {TABLE} VERSION AS OF '{branch}'")
-
-
 def beside_stock(spark: SparkSession, keys: int, goal: str) -> list[Measure]:
     """An aggregate over the table with some keys deleted: Iceberg's reader, and ours with both kinds of file."""
     total = spark.table(TABLE).count()
-    full, edv = _branch(spark, f"full_{keys}"), _branch(spark, f"edv_{keys}")
-    full.delete_keys(_keys(spark, keys, total), key="id", encoding="full-row").execute()
-    edv.delete_keys(_keys(spark, keys, total), key="id", encoding="deletion-vector").execute()
-    stock, by_full, by_edv = side_by_side(
-        lambda: aggregate(_stock(spark, full.branch)),
+    full, edv = make_branch(spark, TABLE, f"full_{keys}"), make_branch(spark, TABLE, f"edv_{keys}")
+    full.delete_keys(random_keys(spark, keys, total), key="id", encoding="full-row").execute()
+    edv.delete_keys(random_keys(spark, keys, total), key="id", encoding="deletion-vector").execute()
+    theirs, by_full, by_edv = side_by_side(
+        lambda: aggregate(stock(spark, TABLE, full.branch)),
         lambda: aggregate(full.read()),
         lambda: aggregate(edv.read()),
     )
     name = f"aggregate, {keys:,} equality deletes: Iceberg / rowdelta"
-    return [ratio(f"{name}, full-row files", stock, by_full, goal), ratio(f"{name}, EDV", stock, by_edv, goal)]
+    return [ratio(f"{name}, full-row files", theirs, by_full, goal), ratio(f"{name}, EDV", theirs, by_edv, goal)]
 
 
 def _reading(spark: SparkSession, one: int, five: int) -> list[Measure]:
     total = spark.table(TABLE).count()
     found = [*beside_stock(spark, one, ">= 5"), *beside_stock(spark, five, ">= 12")]
-    edv = _branch(spark, f"edv_{one}_again")
-    edv.delete_keys(_keys(spark, one, total), key="id").execute()
+    edv = make_branch(spark, TABLE, f"edv_{one}_again")
+    edv.delete_keys(random_keys(spark, one, total), key="id").execute()
     main = rd.table(spark, TABLE)
     with_edv, without = side_by_side(lambda: aggregate(edv.read()), lambda: aggregate(main.read()), repeats=5)
     found.append(ratio("aggregate of the key and two columns: EDV / no deletes", with_edv, without, "<= 1.3"))
@@ -77,7 +55,7 @@ def _reading(spark: SparkSession, one: int, five: int) -> list[Measure]:
     large = rd.table(spark, TABLE, branch=f"edv_{five}")
     plain = live_heap_mb(spark, lambda: aggregate(main.read()))
     above = round(live_heap_mb(spark, lambda: aggregate(large.read())) - plain, 1)
-    stock_above = round(live_heap_mb(spark, lambda: aggregate(_stock(spark, f"full_{five}"))) - plain, 1)
+    stock_above = round(live_heap_mb(spark, lambda: aggregate(stock(spark, TABLE, f"full_{five}"))) - plain, 1)
     detail = {"iceberg_full_row_mb": stock_above, "no_deletes_mb": plain}
     found.append(Measure(f"live heap above the scan without deletes, {five:,} keys", above, "<= 200", "MiB", detail))
     return found
@@ -86,8 +64,8 @@ def _reading(spark: SparkSession, one: int, five: int) -> list[Measure]:
 def _many(spark: SparkSession, count: int, keys: int) -> list[Measure]:
     """A hundred vectors of different ages with new rows between them, against one vector of the same keys."""
     commits = 100
-    many, single = _branch(spark, "many"), _branch(spark, "single")
-    wanted = _keys(spark, keys, count).withColumn("part", F.expr(f"pmod(xxhash64(id, 7), {commits})")).cache()
+    many, single = make_branch(spark, TABLE, "many"), make_branch(spark, TABLE, "single")
+    wanted = random_keys(spark, keys, count).withColumn("part", F.expr(f"pmod(xxhash64(id, 7), {commits})")).cache()
     wanted.count()
     for part in range(commits):
         many.delete_keys(wanted.where(F.col("part") == part), key="id", encoding="deletion-vector").execute()
@@ -102,13 +80,10 @@ def _many(spark: SparkSession, count: int, keys: int) -> list[Measure]:
 def _writing(spark: SparkSession, count: int) -> list[Measure]:
     """`delete_keys` does not scan, so the size of the table does not matter."""
     small = "lake.bench.small"
-    make_table(spark, small, count // 10)
-    spark.sql(f"ALTER TABLE {small} SET TBLPROPERTIES ('{ENABLED}'='true')")
-    keys = _keys(spark, count // 20, count).cache()
+    make_table(spark, small, count // 10, properties=VECTORS)
+    keys = random_keys(spark, count // 20, count).cache()
     keys.count()
-    big, little = rd.table(spark, TABLE), rd.table(spark, small)
-    spark.sql(f"ALTER TABLE {TABLE} CREATE OR REPLACE BRANCH writes")
-    big = rd.table(spark, TABLE, branch="writes")
+    big, little = make_branch(spark, TABLE, "writes"), rd.table(spark, small)
     above, below = side_by_side(
         lambda: big.delete_keys(keys, key="id").execute(), lambda: little.delete_keys(keys, key="id").execute()
     )
@@ -121,11 +96,14 @@ def _writing(spark: SparkSession, count: int) -> list[Measure]:
 def _bytes(spark: SparkSession, count: int) -> list[Measure]:
     """What a million deletes take on disk, as whole rows, as keys, and as a vector."""
     found = []
-    shapes = {"dense keys (1 in 10)": spark.range(0, count // 2, 10), "random keys": _keys(spark, count // 20, count)}
+    shapes = {
+        "dense keys (1 in 10)": spark.range(0, count // 2, 10),
+        "random keys": random_keys(spark, count // 20, count),
+    }
     for name, keys in shapes.items():
         sizes = {}
         for encoding in ("deletion-vector", "full-row"):
-            branch = _branch(spark, "sizes")
+            branch = make_branch(spark, TABLE, "sizes")
             sizes[encoding] = branch.delete_keys(keys, key="id", encoding=encoding).execute().bytes_added
         small = _in_deltas(spark, keys)
         whole = _whole_rows(spark, keys)
@@ -143,11 +121,14 @@ def _bytes(spark: SparkSession, count: int) -> list[Measure]:
 
 
 def _in_deltas(spark: SparkSession, keys: DataFrame) -> int:
-    """The size of a vector that stores its keys as compressed differences."""
-    setting = "write.deletion-vector.compression"
-    spark.sql(f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('{setting}'='delta-zstd')")
-    size = _branch(spark, "sizes").delete_keys(keys, key="id", encoding="deletion-vector").execute().bytes_added
-    spark.sql(f"ALTER TABLE {TABLE} UNSET TBLPROPERTIES ('{setting}')")
+    """The size of a vector that stores its keys as compressed differences, which version 2 alone does."""
+    settings = {"write.deletion-vector.compression": "delta-zstd", "write.delete.equality-vector.codecs": "long-signed"}
+    names = ", ".join(f"'{name}'" for name in settings)
+    text = ", ".join(f"'{name}'='{value}'" for name, value in settings.items())
+    spark.sql(f"ALTER TABLE {TABLE} SET TBLPROPERTIES ({text})")
+    branch = make_branch(spark, TABLE, "sizes")
+    size = branch.delete_keys(keys, key="id", encoding="deletion-vector").execute().bytes_added
+    spark.sql(f"ALTER TABLE {TABLE} UNSET TBLPROPERTIES ({names})")
     return size
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -19,9 +19,10 @@ REPEATS = 3
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of each repeat, the warm-up left out."""
+    """Seconds of each repeat; the runs before them, that only warm up, are left out."""
 
     seconds: tuple[float, ...]
+    warm_ups: int = 1
 
     @property
     def best(self) -> float:
@@ -46,30 +47,34 @@ class Measure:
 def time_of(action: Callable[[], Any], repeats: int = REPEATS) -> Timing:
     """Runs an action once to warm up, then some times more."""
     action()
-    return Timing(tuple(_seconds(action) for _ in range(repeats)))
+    return Timing(tuple(seconds_of(action) for _ in range(repeats)))
 
 
 def side_by_side(*actions: Callable[[], Any], repeats: int = REPEATS) -> list[Timing]:
     """Times several actions in turn, so that a slow moment of the machine hits all of them."""
-    for action in actions:
-        action()
-    rounds = [[_seconds(action) for action in actions] for _ in range(repeats)]
-    return [Timing(tuple(some)) for some in zip(*rounds, strict=True)]
+    return after_warm_up([[seconds_of(action) for action in actions] for _ in range(repeats + 1)])
 
 
-def _seconds(action: Callable[[], Any]) -> float:
+def after_warm_up(turns: Sequence[Sequence[float]]) -> list[Timing]:
+    """The times of some actions by turns; the first turn warms up."""
+    return [Timing(tuple(some)) for some in zip(*turns[1:], strict=True)]
+
+
+def seconds_of(action: Callable[[], Any]) -> float:
+    """The time of one run."""
     started = time.perf_counter()
     action()
     return time.perf_counter() - started
 
 
-def ratio(name: str, above: Timing, below: Timing, goal: str) -> Measure:
+def ratio(name: str, above: Timing, below: Timing, goal: str = "") -> Measure:
     """The best time of one thing over the best time of another, with the range over the repeats."""
     pairs = [a / b for a, b in zip(above.seconds, below.seconds, strict=True)]
     detail = {
         "above_seconds": [round(s, 3) for s in above.seconds],
         "below_seconds": [round(s, 3) for s in below.seconds],
         "range": [round(min(pairs), 2), round(max(pairs), 2)],
+        "warm_ups": min(above.warm_ups, below.warm_ups),
     }
     return Measure(name, round(above.best / below.best, 2), goal, detail=detail)
 

@@ -1,46 +1,113 @@
-"""Results as JSON for programs and as a table for people."""
+"""Results as JSON for programs, as tables for people, and as pictures.
+
+A report is the JSON file of one scale. A run replaces the sections that it measured and keeps the others, each with
+the day and the environment of its own run.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 import json
-import os
-import platform
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from rowdelta.iceberg import ICEBERG_PACKAGE
+from bench.data import SCALES
+from bench.environment import environment
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bench.measure import Measure
 
+Report = dict[str, Any]
+MARKS = {True: "yes", False: "**no**", None: ""}
+EXPLANATION = (
+    "A result is a ratio of best times, or a number with its unit. The range is that of the ratio over the repeats, "
+    "and the runs are those that warm up and those that count. Goals are set for the large scale."
+)
 
-def machine() -> dict[str, Any]:
-    return {
-        "cores": os.cpu_count(),
-        "memory_gib": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30),
-        "python": platform.python_version(),
-        "pyspark": version("pyspark"),
-        "iceberg": ICEBERG_PACKAGE.rsplit(":", 1)[1],
+
+def load(path: Path, scale: str) -> Report:
+    """The report of a file, or an empty one where there is none of this scale."""
+    report: Report = json.loads(path.read_text()) if path.exists() else {}
+    return report if report.get("scale") == scale else {"scale": scale, "rows": SCALES[scale], "sections": {}}
+
+
+def add(report: Report, name: str, title: str, measures: list[Measure]) -> None:
+    """Puts a section in the place of an older one of its name."""
+    report["sections"][name] = {
+        "title": title,
+        "measured": dt.datetime.now(tz=dt.timezone.utc).date().isoformat(),
+        "environment": environment(),
+        "measures": [vars(measure) for measure in measures],
     }
 
 
-def markdown(measures: list[Measure]) -> str:
-    lines = ["| measure | result | goal | range |", "|---|---|---|---|"]
+def write(report: Report, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report, indent=2) + "\n")
+
+
+def markdown(report: Report) -> str:
+    """The whole report; the marks around each table let a page of the docs take it in."""
+    sections = report["sections"]
+    met = [met_goal(measure) for section in sections.values() for measure in section["measures"]]
+    parts = [
+        f"# Benchmarks at scale {report['scale']}, {report['rows']:,} rows x 8 columns",
+        f"{met.count(True)} of {met.count(True) + met.count(False)} goals are met. {EXPLANATION}",
+    ]
+    for name, section in sections.items():
+        parts += [
+            f"## {section['title']}",
+            f"<!-- --8<-- [start:{name}] -->\n{table(section['measures'])}\n<!-- --8<-- [end:{name}] -->",
+            f"Measured on {section['measured']}: {described(section['environment'])}.",
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def described(where: dict[str, str]) -> str:
+    """An environment in one line."""
+    named = ", ".join(f"{name} {value}" for name, value in where.items() if name not in {"machine", "spark"})
+    return f"{where['machine']}; {where['spark']}; {named}"
+
+
+def table(measures: list[dict[str, Any]]) -> str:
+    lines = ["| measure | result | range | goal | met | best seconds | runs |", "|---|---|---|---|---|---|---|"]
     for measure in measures:
-        unit = "" if measure.unit == "ratio" else f" {measure.unit}"
-        low, high = measure.detail.get("range", ("", ""))
-        spread = f"{low} to {high}" if low != "" else ""
-        lines.append(f"| {measure.name} | {measure.value:,}{unit} | {measure.goal} | {spread} |")
+        detail = measure["detail"]
+        unit = "" if measure["unit"] == "ratio" else f" {measure['unit']}"
+        cells = [
+            measure["name"],
+            f"{measure['value']:,}{unit}",
+            " to ".join(f"{end:,}" for end in detail.get("range", ())),
+            measure["goal"],
+            MARKS[met_goal(measure)],
+            _best(detail),
+            _runs(detail),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def write(path: Path, scale: str, sections: dict[str, list[Measure]]) -> None:
-    document = {
-        "scale": scale,
-        "machine": machine(),
-        "sections": {name: [vars(measure) for measure in some] for name, some in sections.items()},
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=2) + "\n")
+def met_goal(measure: dict[str, Any]) -> bool | None:
+    """Whether a goal such as `>= 5` is met; `none` stands for no growth at all, and other words need a reader."""
+    match measure["goal"].split():
+        case [">=", limit]:
+            return bool(measure["value"] >= float(limit))
+        case ["<=", limit]:
+            return bool(measure["value"] <= float(limit))
+        case ["none"]:
+            return bool(measure["value"] <= 0)
+        case _:
+            return None
+
+
+def _best(detail: dict[str, Any]) -> str:
+    """The two times that a ratio is made of."""
+    if "above_seconds" not in detail:
+        return ""
+    return f"{min(detail['above_seconds']):.2f} / {min(detail['below_seconds']):.2f}"
+
+
+def _runs(detail: dict[str, Any]) -> str:
+    times = detail.get("above_seconds", detail.get("seconds"))
+    return f"{detail.get('warm_ups', 1)} + {len(times)}" if times else ""

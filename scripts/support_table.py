@@ -193,6 +193,7 @@ EVIDENCE: Final = [
         _with_keys_of_one_column,
     ),
     Evidence("compact", EVERY_KIND, "test_a_compacted_table_is_read_by_stock_iceberg", _equality),
+    Evidence("compact", EVERY_KIND, "test_positions_from_before_an_upgrade_are_compacted", _only((3, "upgraded"))),
     # Stock Iceberg is the oracle of the conformance tests: of the same history with standard deletes of version 2.
     Evidence("stock", CONFORMANCE, SAME_ROWS, _as_oracle),
     Evidence("stock", EVERY_KIND, "test_stock_iceberg_reads_standard_deletes", _equality),

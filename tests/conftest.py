@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-import rowdelta as rd
 from tests.support.golden import GOLDEN, MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -21,34 +19,6 @@ if TYPE_CHECKING:
 hypothesis.settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     hypothesis.settings.load_profile("ci")
-
-
-# Every query of the tests runs once or twice: compiling it well would take longer than running it does.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-
-
-@pytest.fixture(scope="session")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("warehouse")
-
-
-@pytest.fixture(scope="session")
-def spark(warehouse: Path) -> Iterator[SparkSession]:
-    """The one Spark of the whole run."""
-    config: dict[str, str | int] = {
-        "spark.sql.shuffle.partitions": 2,
-        "spark.driver.memory": "3g",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": str(warehouse / "spark"),
-        "spark.databricks.delta.snapshotPartitions": 1,
-        # Iceberg keeps the keys of a delete file by its path alone: once a key column has been widened, it may compare
-        # the old type with the new one and give deleted rows back. The oracle must not.
-        "spark.sql.iceberg.executor-cache.enabled": "false",
-    }
-    session = rd.session(warehouse, delta=True, config=config)
-    session.sql("CREATE NAMESPACE IF NOT EXISTS lake.db")
-    yield session
-    session.stop()
 
 
 @pytest.fixture

@@ -1,32 +1,41 @@
-"""README and docs, held against the code: the support table, the messages, and the examples, which are run."""
+"""README and docs, held against the code: the support table, the diagrams, the messages, the links and the names.
+
+The examples in docstrings are run as doctests (`conftest.py` at the root says what they start from); here it is seen to
+that every public name has one. The code of the pages is run by `tests/pages_test.py`.
+"""
 
 from __future__ import annotations
 
 import ast
-import json
+import doctest
+import importlib
+import inspect
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
+import yaml
 
 import rowdelta as rd
+from scripts.diagrams import DRAWINGS, IMAGES
 from scripts.support_table import README, with_table
-from tests.support.frames import assert_same_rows
+from tests.support.examples import DOCS, ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
-ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
+PAGES = [README, *sorted(DOCS.glob("*.md"))]
 ICEBERGS_OWN = {"Format model is not registered for format PUFFIN"}
 
 
 def test_the_support_table_says_what_the_tests_say() -> None:
     text = README.read_text(encoding="utf-8")
     assert text == with_table(text), "run .venv/bin/python scripts/support_table.py"
+
+
+def test_the_diagrams_are_those_of_the_script() -> None:
+    for name, draw in DRAWINGS.items():
+        assert (IMAGES / f"{name}.svg").read_text(encoding="utf-8") == draw().svg(), "run scripts/diagrams.py"
 
 
 def texts(node: ast.AST) -> Iterator[str]:
@@ -48,56 +57,57 @@ def test_the_errors_of_the_docs_are_messages_of_the_code() -> None:
         assert any(re.search(pattern, text) for text in known), message
 
 
-def test_links_between_readme_and_files_lead_somewhere() -> None:
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", README.read_text(encoding="utf-8")):
-        assert (ROOT / target).exists(), target
+def headings(page: Path) -> set[str]:
+    """The anchors of a page, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_the_api_page_has_every_public_name() -> None:
-    pages = "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("api", "cdc", "delta"))
-    shown = set(re.findall(r"^::: rowdelta\.(?:\w+\.)*(\w+)$", pages, re.MULTILINE))
-    assert {*rd.__all__, *rd.cdc.__all__} - {"__version__", "cdc", "Records"} <= shown
+def test_links_between_readme_and_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for path, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)", text):
+            target = page.parent / path if path else page
+            assert target.exists(), f"{page.name}: {path}"
+            assert not anchor or anchor in headings(target), f"{page.name}: {path}#{anchor}"
 
 
-def blocks(page: Path) -> list[tuple[str, str]]:
-    return re.findall(r"```(python|text)\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+def shown_names() -> Iterator[tuple[str, Any]]:
+    """Every name that the reference shows, with what it names; of a class also its public methods and properties."""
+    for page in ("api", "cdc", "delta", "encodings"):
+        text = (DOCS / f"{page}.md").read_text(encoding="utf-8") + "\n"
+        for name, lines in re.findall(r"^::: (\S+)\n((?: {4}.*\n)*)", text, re.MULTILINE):
+            module, _, attribute = name.rpartition(".")
+            found = getattr(importlib.import_module(module), attribute)
+            yield name, found
+            members = (yaml.safe_load(lines) or {}).get("options", {}).get("members") if lines else None
+            if inspect.isclass(found):
+                for member in own_members(found) if members is None else members or []:
+                    yield f"{name}.{member}", inspect.getattr_static(found, member)
 
 
-@pytest.fixture
-def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the examples run: their sessions join the shared Spark, with a warehouse in this folder."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def own_members(found: type) -> list[str]:
+    kinds = (property, classmethod, staticmethod)
+    return [
+        name
+        for name, member in vars(found).items()
+        if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, kinds))
+    ]
 
 
-@pytest.mark.slow
-def test_the_examples_of_the_readme_run(spark: SparkSession, folder: Path) -> None:
-    (folder / "events").mkdir()
-    event = {"op": "u", "after": {"id": 3, "status": "paid", "amount": 30.0}, "ts_ms": 1_700_000_000_000}
-    (folder / "events" / "1.json").write_text(json.dumps(event) + "\n")
-    spark.range(5).write.format("delta").save(str(folder / "data" / "orders"))
-    names: dict[str, Any] = {}
-    for number, (kind, source) in enumerate(blocks(README)):
-        assert kind == "python"
-        # Spark's own folder is where its JVM was started, not here.
-        placed = re.sub(r'"(events|state|data/orders)"', lambda found: repr(str(folder / found[1])), source)
-        exec(compile(placed, f"README block {number}", "exec"), names)
-        if "running" in names:
-            names["running"].query.processAllAvailable()
-            names.pop("running").stop()
-            ingested = rd.table(names["spark"], "lake.db.orders", branch="ingest")
-            assert_same_rows(ingested.read("id = 3"), [(3, "paid", 30.0)])
-    own = names["spark"]
-    found = own.sql("SELECT id, status, amount FROM lake.db.orders WHERE id IN (1, 2, 3, 7, 1000)")
-    assert_same_rows(found, [(1, "shipped", 10.0), (3, "new", 33.0), (7, "new", 0.0), (1000, "new", 5.0)])
-    assert_same_rows(own.table("lake.db.mirror"), [(i,) for i in range(5)])
+def test_the_reference_has_every_public_name() -> None:
+    shown = {name.rpartition(".")[2] for name, _ in shown_names()}
+    assert {*rd.__all__, *rd.cdc.__all__} - {"__version__", "cdc"} <= shown
+    assert {f"rowdelta.Table.{name}" for name in own_members(rd.Table)} <= {name for name, _ in shown_names()}
 
 
-def test_the_first_steps_print_what_the_docs_show(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names: dict[str, Any] = {}
-    for kind, source in blocks(DOCS / "getting-started.md"):
-        if kind == "python":
-            capsys.readouterr()
-            exec(compile(source, "getting-started.md", "exec"), names)
-        else:
-            assert capsys.readouterr().out.strip() == source.strip()
+def test_every_name_of_the_reference_has_an_example_that_is_run() -> None:
+    shown = dict(shown_names())
+    steps = {name: doctest.DocTestParser().get_examples(inspect.getdoc(found) or "") for name, found in shown.items()}
+    for name in shown:
+        assert not any(step.options.get(doctest.SKIP) for step in steps[name]), f"an example of {name} is skipped"
+        # A stream is started once for all that can be done with it: the example of the class may show a method, too.
+        owner, _, member = name.rpartition(".")
+        by_class = any(f".{member}" in step.source for step in steps.get(owner, []))
+        with_outcome = any(step.want or step.exc_msg for step in steps[name])
+        assert with_outcome or by_class, f"{name} has no example with its outcome"

@@ -70,6 +70,17 @@ def test_a_compacted_table_is_read_by_stock_iceberg(
     assert table.delete_files().count() == 0
 
 
+def test_positions_from_before_an_upgrade_are_compacted(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, COLUMNS, "region", version=2)
+    one_file(spark, listed(ROWS), COLUMNS).writeTo(table_name).append()
+    table.delete("id IN (2, 3)").execute()
+    spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('format-version'='3')")
+    assert {row.format for row in table.delete_files().collect()} == {"parquet"}
+    assert table.compact(options={"rewrite-all": "true"}).execute().verified
+    assert_same_rows(spark.table(table_name), listed({i: row for i, row in ROWS.items() if i not in {2, 3}}))
+    assert table.delete_files().count() == 0
+
+
 @pytest.mark.parametrize(("version", "encoding"), STANDARD)
 def test_stock_iceberg_reads_standard_deletes(
     spark: SparkSession, table_name: str, version: int, encoding: str

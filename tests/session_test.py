@@ -24,6 +24,15 @@ def test_a_second_session_gets_its_own_catalog(spark: SparkSession, tmp_path: Pa
     assert spark.conf.get("spark.sql.catalog.side", None) is None
 
 
+def test_a_table_is_looked_for_in_the_catalog_of_its_own_session(spark: SparkSession, tmp_path: Path) -> None:
+    first, second = rd.session(tmp_path / "first"), rd.session(tmp_path / "second")
+    first.sql("CREATE TABLE lake.db.t (id bigint) USING iceberg")
+    first.createDataFrame([(1,)], "id bigint").writeTo("lake.db.t").append()
+    with pytest.raises(rd.TableError, match=r"no table lake\.db\.t"):
+        rd.table(second, "lake.db.t")
+    assert rd.table(first, "lake.db.t").read().count() == 1
+
+
 def test_a_setting_that_needs_a_new_spark_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(rd.SessionError, match=r"spark\.driver\.memory cannot be changed to '77g'"):
         rd.session(tmp_path, config={"spark.driver.memory": "77g"})

@@ -19,32 +19,98 @@ class RowDeltaError(Exception):
 
 
 class FormatError(RowDeltaError):
-    """Bytes that are not what their format says: a bad magic, length, checksum, cardinality or structure."""
+    """Bytes that are not what their format says: a bad magic, length, checksum, cardinality or structure.
+
+    Examples:
+        >>> from rowdelta.codec import decode_vector
+        >>> decode_vector(b"no vector")
+        Traceback (most recent call last):
+        rowdelta.errors.FormatError: vector has 9 bytes, fewer than the 12 of length, magic and checksum
+    """
 
 
 class EncodingError(RowDeltaError):
-    """A delete encoding that is unknown, or that breaks one of the validation rules."""
+    """A delete encoding that is unknown, or that breaks one of the validation rules.
+
+    Examples:
+        >>> from rowdelta.encoding import DeleteEncoding
+        >>> DeleteEncoding.from_name("bitmap")
+        Traceback (most recent call last):
+        rowdelta.errors.EncodingError: unknown delete encoding 'bitmap'
+        Hint: the known ones are full-row, deletion-vector, hash-map
+    """
 
 
 class SessionError(RowDeltaError):
-    """A Spark session that rowdelta cannot work with."""
+    """A Spark session that rowdelta cannot work with.
+
+    Examples:
+        >>> rd.session("warehouse", catalog="my lake")
+        Traceback (most recent call last):
+        rowdelta.errors.SessionError: catalog name 'my lake' is not a plain identifier
+        Hint: use a name such as 'lake'
+    """
 
 
 class TableError(RowDeltaError):
-    """A table that is missing, is not an Iceberg table, or is in a state that rowdelta does not support."""
+    """A table that is missing, is not an Iceberg table, or is in a state that rowdelta does not support.
+
+    Examples:
+        >>> rd.table(spark, "lake.db.order")
+        Traceback (most recent call last):
+        rowdelta.errors.TableError: no table lake.db.order
+        Hint: did you mean lake.db.orders?
+    """
 
 
 class InputError(RowDeltaError):
-    """An argument that makes no sense for the table it was given for."""
+    """An argument that makes no sense for the table it was given for.
+
+    Examples:
+        >>> t.delete_keys(changes, key="amount").execute()
+        Traceback (most recent call last):
+        rowdelta.errors.InputError: column 'amount' of type double cannot be a key
+        Hint: equal floats are not reliable
+    """
 
 
 class CommitConflictError(RowDeltaError):
-    """Another writer changed what this operation read or wrote, so that it cannot be committed as it is."""
+    """Another writer changed what this operation read or wrote, so that it cannot be committed as it is.
+
+    Examples:
+        >>> for attempt in range(3):
+        ...     try:
+        ...         result = t.delete("status = 'void'").execute()
+        ...         break
+        ...     except rd.CommitConflictError:
+        ...         print("somebody changed the same rows: once more")
+        >>> result.rows_deleted
+        1
+    """
 
 
 class CommitStateUnknownError(RowDeltaError):
-    """The catalog did not say whether a commit took place; no file was removed."""
+    """The catalog did not say whether a commit took place; no file was removed.
+
+    Examples:
+        >>> before = t.metadata.current_snapshot_id
+        >>> try:
+        ...     done = t.delete("status = 'void'").execute().snapshot_id is not None
+        ... except rd.CommitStateUnknownError:  # look before it is run again
+        ...     done = t.refresh().metadata.current_snapshot_id != before
+        >>> done
+        True
+    """
 
 
 class VerificationError(RowDeltaError):
-    """Maintenance would have changed the visible rows, so nothing was committed."""
+    """Maintenance would have changed the visible rows, so nothing was committed.
+
+    Examples:
+        >>> try:
+        ...     result = t.resolve(verify=True).execute()
+        ... except rd.VerificationError as error:  # a bug, or a damaged file: the table is as it was
+        ...     print(error)
+        >>> result.snapshot_id is None  # this table has nothing to resolve
+        True
+    """

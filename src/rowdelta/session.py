@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
+import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
@@ -16,7 +18,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from rowdelta.errors import SessionError
-from rowdelta.iceberg.versions import DELTA_PACKAGE, ICEBERG_PACKAGE
+from rowdelta.iceberg.versions import DELTA_PACKAGE, ICEBERG_PACKAGE, check_spark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,10 +29,11 @@ ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExt
 DELTA_EXTENSIONS = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 GIB = 1 << 30
+_LISTS = ("spark.jars.packages", "spark.sql.extensions")
 
 
 def session(
-    warehouse: str | os.PathLike[str],
+    warehouse: str | os.PathLike[str] | None = None,
     catalog: str = "lake",
     *,
     delta: bool = False,
@@ -42,10 +45,12 @@ def session(
     started with Iceberg (and with Delta, for `delta=True`).
 
     Args:
-        warehouse: The folder (or URI) of the catalog; a folder is made when it is missing.
+        warehouse: The folder (or URI) of the catalog; a folder is made when it is missing. Left out, there are only
+            the catalogs that `config` describes.
         catalog: The catalog's name in SQL, as in `lake.db.orders`.
         delta: Also load Delta Lake into the session.
-        config: Further Spark settings; they win over ours.
+        config: Further Spark settings; they win over ours. Iceberg's package and extensions are added to those that
+            are named here, unless they are among them.
 
     Returns:
         The session. `spark.stop()` ends it.
@@ -54,17 +59,20 @@ def session(
         SessionError: Java cannot be started, a package cannot be loaded, or the running Spark lacks what is needed.
 
     Examples:
-        >>> import rowdelta as rd
-        >>> spark = rd.session("warehouse")  # doctest: +SKIP
-        >>> spark.sql("CREATE TABLE lake.db.orders (id bigint, amount double) USING iceberg")  # doctest: +SKIP
+        >>> spark = rd.session("warehouse")
+        >>> _ = spark.sql("CREATE TABLE lake.db.customers (id bigint, name string) USING iceberg")
+        >>> rd.table(spark, "lake.db.customers").metadata.format_version
+        2
     """
     if not catalog.isidentifier():
         raise SessionError(f"catalog name {catalog!r} is not a plain identifier", hint="use a name such as 'lake'")
-    settings = _catalog_settings(catalog, warehouse) | {k: _text(v) for k, v in (config or {}).items()}
+    place = {} if warehouse is None else _catalog_settings(catalog, warehouse)
+    settings = place | {key: _text(value) for key, value in (config or {}).items()}
     running = SparkContext._active_spark_context  # noqa: SLF001 - the only way to ask without starting one
     if running is not None:
         return _join(SparkSession(running), settings, delta=delta)
-    return _start(_start_settings(delta=delta) | settings)
+    check_spark(pyspark.__version__)
+    return _start(_merged(_start_settings(delta=delta), settings))
 
 
 def _catalog_settings(catalog: str, warehouse: str | os.PathLike[str]) -> dict[str, str]:
@@ -99,6 +107,28 @@ def _start_settings(*, delta: bool) -> dict[str, str]:
     if delta:
         settings["spark.sql.catalog.spark_catalog"] = DELTA_CATALOG
     return settings
+
+
+def _merged(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """What is given wins; packages and extensions of ours that it does not bring in some way are added to its own."""
+    merged = {**ours, **given}
+    brought = " ".join(given.get(key, "") for key in ("spark.jars", "spark.driver.extraClassPath", *_LISTS))
+    for key in _LISTS:
+        if given.get(key) != "":  # an empty list says that the cluster has all
+            added = [item for item in ours[key].split(",") if _artifact(item) not in brought]
+            merged[key] = ",".join([*filter(None, [given.get(key)]), *added])
+    return merged
+
+
+def _artifact(item: str) -> str:
+    """What all versions of a package have in their names; an extension is the name of its class.
+
+    Examples:
+        >>> _artifact("io.delta:delta-spark_4.1_2.13:4.4.0"), _artifact("a.b.Extension")
+        ('delta-spark', 'a.b.Extension')
+    """
+    _, colon, name = item.partition(":")
+    return re.split(r"[-_]?\d", name)[0] if colon else item
 
 
 def _driver_memory_gib() -> int:

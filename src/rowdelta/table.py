@@ -34,7 +34,13 @@ if TYPE_CHECKING:
 
 
 class Table:
-    """An Iceberg table that Spark knows. Made by `rd.table()`."""
+    """An Iceberg table that Spark knows. Made by `rd.table()`.
+
+    Examples:
+        >>> t = rd.table(spark, "lake.db.orders")
+        >>> t.read().count()
+        4
+    """
 
     def __init__(self, handle: TableHandle) -> None:
         self._handle = handle
@@ -46,21 +52,42 @@ class Table:
 
     @property
     def name(self) -> str:
-        """The name that the table was opened with."""
+        """The name that the table was opened with.
+
+        Examples:
+            >>> t.name
+            'lake.db.orders'
+        """
         return self._handle.name
 
     @property
     def branch(self) -> str:
-        """The branch that is read and changed."""
+        """The branch that is read and changed.
+
+        Examples:
+            >>> t.branch
+            'main'
+        """
         return self._handle.branch
 
     @property
     def metadata(self) -> TableMetadata:
-        """Schema, specs, properties, snapshots, branches and tags, as of the last refresh."""
+        """Schema, specs, properties, snapshots, branches and tags, as of the last refresh.
+
+        Examples:
+            >>> t.metadata.format_version, [column.name for column in t.metadata.schema.fields]
+            (3, ['id', 'status', 'amount'])
+        """
         return self._handle.metadata
 
     def refresh(self) -> Table:
-        """Reads the newest metadata from the catalog."""
+        """Reads the newest metadata from the catalog.
+
+        Examples:
+            >>> _ = spark.sql("ALTER TABLE lake.db.orders CREATE TAG audit")  # by Spark, not by rowdelta
+            >>> list(t.metadata.tags), list(t.refresh().metadata.tags)
+            ([], ['audit'])
+        """
         self._handle.refresh()
         return self
 
@@ -83,12 +110,24 @@ class Table:
             where: Rows to keep, as a SQL predicate or a Column.
             columns: Columns to return; all of them when left out.
             snapshot_id: The state after this snapshot.
-            timestamp: The state at this time, as a datetime or ISO text; without a time zone it is UTC.
+            timestamp: The state at this time, as a datetime or ISO text; without a time zone it is UTC. On main, what
+                `TIMESTAMP AS OF` gives; on another branch, the newest snapshot of its present line up to then.
             tag: The state of this tag.
             max_broadcast_bytes: Deletes that take more memory are joined by a shuffle instead.
 
         Examples:
-            >>> t.read(where="amount > 10", columns=["id", "amount"]).show()  # doctest: +SKIP
+            >>> t.read(where="amount > 10", columns=["id", "amount"]).show()
+            +---+------+
+            | id|amount|
+            +---+------+
+            |  2|  20.0|
+            |  3|  30.0|
+            |  4|  40.0|
+            +---+------+
+            >>> before = t.metadata.current_snapshot_id
+            >>> _ = t.delete("id = 1").execute()
+            >>> t.read().count(), t.read(snapshot_id=before).count()
+            (3, 4)
         """
         self._handle.refresh()
         frame = live_frame(self._handle, max_broadcast_bytes, snapshot_id=snapshot_id, timestamp=timestamp, tag=tag)
@@ -101,6 +140,16 @@ class Table:
 
         Args:
             name: The view's name in Spark SQL.
+
+        Examples:
+            >>> live = t.view("orders")
+            >>> _ = t.delete_keys(changes, key="id").execute()
+            >>> spark.sql("SELECT count(*) AS orders FROM orders").show()
+            +------+
+            |orders|
+            +------+
+            |     2|
+            +------+
         """
         self._handle.refresh()
         return create_view(self._handle, name)
@@ -125,7 +174,8 @@ class Table:
             isolation: `serializable` or `snapshot`; left out, `write.delete.isolation-level` decides.
 
         Examples:
-            >>> t.delete("status = 'void'").execute()  # doctest: +SKIP
+            >>> t.delete("status = 'void'").execute().rows_deleted
+            1
         """
         return Delete(self._handle, where, alias=alias, mode=mode, isolation=isolation)
 
@@ -138,7 +188,8 @@ class Table:
             isolation: `serializable` or `snapshot`; left out, `write.update.isolation-level` decides.
 
         Examples:
-            >>> t.update().set("amount", "amount * 1.1").where("region = 'EU'").execute()  # doctest: +SKIP
+            >>> t.update().set("amount", "amount * 1.1").where("status = 'new'").execute().rows_updated
+            2
         """
         return Update(self._handle, alias=alias, mode=mode, isolation=isolation)
 
@@ -164,8 +215,10 @@ class Table:
             isolation: `serializable` or `snapshot`; left out, `write.merge.isolation-level` decides.
 
         Examples:
-            >>> merge = t.merge(changes, on="id").when_matched_delete("s.op = 'D'")  # doctest: +SKIP
-            >>> merge.when_matched_update_all().when_not_matched_insert_all().execute()  # doctest: +SKIP
+            >>> merge = t.merge(changes.where("seq > 1"), on="id").when_matched_delete("s.op = 'D'")
+            >>> result = merge.when_matched_update_all().when_not_matched_insert_all().execute()
+            >>> result.rows_deleted, result.rows_updated, result.rows_inserted
+            (1, 1, 1)
         """
         return Merge(self._handle, source, on, (target_alias, source_alias), mode=mode, isolation=isolation)
 
@@ -180,10 +233,17 @@ class Table:
             key: The column or columns that make up the key.
             encoding: `deletion-vector`, `hash-map` or `full-row`: use this one or fail. Left out, the table's
                 properties decide, and what is not possible falls back to standard delete files.
-            scope: `partition` (the keys carry the partition columns), `global` (all partitions), or `auto`.
+            scope: `partition` (the keys carry the partition columns), `global` (all partitions), or `auto`: by
+                partition, unless rows were written under another spec; then in the whole table, by key and partition
+                columns.
 
         Examples:
-            >>> t.delete_keys(spark.createDataFrame([(7,), (9,)], "id bigint"), key="id").execute()  # doctest: +SKIP
+            >>> gone = spark.createDataFrame([(1,), (3,)], "id bigint")
+            >>> result = t.delete_keys(gone, key="id").execute()
+            >>> result.keys, result.encodings
+            (2, {'deletion-vector': 1})
+            >>> t.read().count()
+            2
         """
         return DeleteKeys(self._handle, keys, key, encoding, scope)
 
@@ -220,7 +280,18 @@ class Table:
             merge_schema: Add columns to the table that only the changes have.
 
         Examples:
-            >>> t.upsert(changes, key="id", order_by="ts", delete_when="op = 'D'").execute()  # doctest: +SKIP
+            >>> result = t.upsert(changes, key="id", order_by="seq", delete_when="op = 'D'").execute()
+            >>> result.keys, result.keys_deleted, result.rows_inserted
+            (3, 1, 2)
+            >>> t.read().orderBy("id").show()
+            +---+-------+------+
+            | id| status|amount|
+            +---+-------+------+
+            |  1|shipped|  10.0|
+            |  3|   void|  30.0|
+            |  4|   paid|  40.0|
+            |  7|    new|   5.0|
+            +---+-------+------+
         """
         rules = ChangeRules.of(key, order_by, delete_when, tie)
         return Upsert(
@@ -251,7 +322,12 @@ class Table:
             progress: Called after each group of files; left out, a bar is shown when stderr is a terminal.
 
         Examples:
-            >>> t.resolve().execute()  # doctest: +SKIP
+            >>> _ = t.delete_keys(changes, key="id").execute()
+            >>> result = t.resolve().execute()
+            >>> result.equality_deletes, result.positions  # one file of three keys; two of them had a row
+            (1, 2)
+            >>> spark.table("lake.db.orders").count()  # Iceberg reads the table without rowdelta
+            2
         """
         return Resolve(self._handle, where, publish, memory, progress, verify=verify, partial_progress=partial_progress)
 
@@ -281,7 +357,9 @@ class Table:
             progress: As for `resolve`.
 
         Examples:
-            >>> t.rewrite_deletes("deletion-vector", where="encoding = 'full-row'").execute()  # doctest: +SKIP
+            >>> _ = t.delete_keys(changes, key="id", encoding="full-row").execute()
+            >>> t.rewrite_deletes("deletion-vector", where="encoding = 'full-row'").execute().equality_deletes
+            1
         """
         return RewriteDeletes(
             self._handle,
@@ -316,8 +394,10 @@ class Table:
             progress: As for `resolve`.
 
         Examples:
-            >>> t.compact("sort", sort_order="region, ts").execute().data_files_rewritten  # doctest: +SKIP
-            12
+            >>> _ = t.delete("id = 1").execute()
+            >>> result = t.compact("sort", sort_order="status, id", options={"rewrite-all": "true"}).execute()
+            >>> result.data_files_rewritten, result.data_files_added, result.verified
+            (1, 1, True)
         """
         asked = CompactOptions(strategy, sort_order, where, dict(options or {}))
         return Compact(self._handle, asked, memory, progress, verify=verify)
@@ -332,6 +412,15 @@ class Table:
             A DataFrame with `path`, `content` (`position` or `equality`), `encoding`, `records`, `bytes`, `sequence`,
             `partition`, `applies_to`, `dangling`, and `format`, `key`, `referenced_data_file`, `content_offset`,
             `spec_id`, `snapshot_id`.
+
+        Examples:
+            >>> _ = t.delete("status = 'void'").execute()
+            >>> t.delete_files().select("content", "encoding", "records", "applies_to", "dangling").show()
+            +--------+---------------+-------+----------+--------+
+            | content|       encoding|records|applies_to|dangling|
+            +--------+---------------+-------+----------+--------+
+            |position|deletion-vector|      1|         1|   false|
+            +--------+---------------+-------+----------+--------+
         """
         self._handle.refresh()
         return list_delete_files(self._handle, snapshot_id)
@@ -345,21 +434,33 @@ class Table:
             snapshot_id: A snapshot; the head of the branch when it is left out.
 
         Examples:
-            >>> t.debt().show()  # doctest: +SKIP
-            >>> t.debt().to_html("debt.html")  # doctest: +SKIP
+            >>> _ = t.delete_keys(changes, key="id").execute()
+            >>> debt = t.debt()
+            >>> debt.keys, debt.readers, debt.advice[0].call
+            (3, 'only rowdelta', 't.resolve().execute()')
         """
         return measure_debt(self._handle, snapshot_id, DeleteDebt)
 
     def advise(self) -> TableAdvice:
-        """Which encoding, mode and maintenance fit the way in which the table is changed, by its recent commits."""
+        """Which encoding, mode and maintenance fit the way in which the table is changed, by its recent commits.
+
+        Examples:
+            >>> for found in t.advise().recommendations:
+            ...     print(f"{found.topic}: {found.choice}")
+            encoding: as it is: deletion vectors
+            mode: as it is
+            expire: once a day
+            orphans: once a week
+        """
         return advise(measure_debt(self._handle, None, Debt), self._handle.metadata)
 
     def remove_dangling(self) -> RemoveDangling:
         """Removes delete files that apply to no data file any more.
 
         Examples:
-            >>> t.remove_dangling().execute().delete_files_removed  # doctest: +SKIP
-            12
+            >>> _ = t.delete_keys(changes.where("id = 7"), key="id").execute()  # no data file can have this key
+            >>> t.remove_dangling().execute().delete_files_removed
+            1
         """
         return RemoveDangling(self._handle)
 
@@ -375,7 +476,11 @@ class Table:
             retain_last: Snapshots of each branch to keep in any case.
 
         Examples:
-            >>> t.expire(older_than="2024-01-31", retain_last=10).execute()  # doctest: +SKIP
+            >>> _ = t.delete().execute()  # every row goes, in a second snapshot
+            >>> import datetime as dt
+            >>> result = t.expire(older_than=dt.timedelta(0), retain_last=1).execute()
+            >>> result.snapshots_expired, result.data_files_removed
+            (1, 1)
         """
         return Expire(self._handle, older_than, retain_last)
 
@@ -388,8 +493,9 @@ class Table:
             dry_run: Only list them.
 
         Examples:
-            >>> t.remove_orphans().execute().orphan_files  # doctest: +SKIP
-            >>> t.remove_orphans(dry_run=False).execute().files_removed  # doctest: +SKIP
+            >>> result = t.remove_orphans().execute()  # lists them; dry_run=False removes them
+            >>> result.orphan_files, result.files_removed
+            ((), 0)
         """
         return RemoveOrphans(self._handle, older_than, dry_run=dry_run)
 
@@ -408,8 +514,11 @@ def table(spark: SparkSession, name: str, branch: str = "main") -> Table:
         InputError: The table has no such branch.
 
     Examples:
-        >>> import rowdelta as rd
-        >>> t = rd.table(spark, "lake.db.orders")  # doctest: +SKIP
-        >>> t.delete_files().show()  # doctest: +SKIP
+        >>> rd.table(spark, "lake.db.orders").read().count()
+        4
+        >>> rd.table(spark, "lake.db.orders", branch="ingest")
+        Traceback (most recent call last):
+        rowdelta.errors.InputError: no branch 'ingest'
+        Hint: the branches are main
     """
     return Table(TableHandle(spark, name, branch))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
-from rowdelta.cdc.marks import last_batch
+from rowdelta.cdc.marks import BatchMark, last_batch
 from tests.support.events import EventFolder, event
 from tests.support.frames import assert_same_rows
 from tests.support.tables import EDV, create, head, stored_files
@@ -153,7 +153,7 @@ def test_a_batch_that_comes_again_is_skipped(spark: SparkSession, table_name: st
     for number in range(3, 6):
         spark.sql(f"INSERT INTO {table_name} VALUES ({number}, 'x', 1)")
     spark.sql(f"CALL lake.system.expire_snapshots(table => '{table_name}', older_than => now(), retain_last => 1)")
-    assert last_batch(table.refresh()._handle, stream_id) == 1
+    assert last_batch(table.refresh()._handle, stream_id) == BatchMark(stream_id, stream_id, 1)
     assert last_batch(table._handle, "another") is None
 
 

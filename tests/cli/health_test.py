@@ -24,7 +24,7 @@ def command(*arguments: str) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("name", ["debt", "advise", "expire", "orphans", "remove-dangling"])
+@pytest.mark.parametrize("name", ["debt", "advise", "expire", "remove-orphans", "remove-dangling"])
 def test_help_has_an_example(name: str) -> None:
     assert f"Example: rowdelta {name}" in " ".join(command(name, "--help").replace("│", " ").split())
 
@@ -67,8 +67,8 @@ def test_a_table_is_looked_after_from_the_shell(
     done = json.loads(command("expire", *place, "--older-than", "0m", "--json"))
     assert (done["snapshots_expired"], done["delete_files_removed"]) == (3, 1)
     assert command("expire", *place).startswith("0 snapshots expired")
-    assert "no orphan files" in command("orphans", *place, "--delete")
-    assert json.loads(command("orphans", *place, "--older-than", "2d", "--json"))["dry_run"] is True
+    assert "no orphan files" in command("remove-orphans", *place, "--delete")
+    assert json.loads(command("remove-orphans", *place, "--older-than", "2d", "--json"))["dry_run"] is True
     result = runner.invoke(app, ["orphans", *place, "--older-than", "1h"])
     assert isinstance(result.exception, rd.InputError)
     assert sorted(row.id for row in table.read().collect()) == [0, *range(3, 100)]

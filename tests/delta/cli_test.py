@@ -33,7 +33,7 @@ def test_the_command_converts_tells_what_it_did_and_can_only_plan(
     assert "1 to add where they are" in command("--dry-run")
     assert not spark.catalog.tableExists(table_name)
     told = command("--verify")
-    assert "is at Delta version 2 (full): 1 data files added, 0 removed, 1 deletion vectors of 5 rows" in told
+    assert "at Delta version 2 (full): 1 data files added, 0 removed, 1 deletion vectors (0 inline) of 5 rows" in told
     assert "15 rows compared, all equal" in told
     assert "is at Delta version 2 already" in command()
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 7")

@@ -39,12 +39,13 @@ def _known_counts(table: GoldenDelta) -> dict[int, int]:
     [pytest.param(table, marks=[pytest.mark.slow] if table.versions > 3 else []) for table in TABLES],
     ids=[table.id.rsplit("/", 1)[-1] for table in TABLES],
 )
+@pytest.mark.parametrize("format_version", [3, pytest.param(2, marks=pytest.mark.slow)])
 def test_every_version_of_a_public_delta_table_has_the_rows_that_delta_reads(
-    spark: SparkSession, table_name: str, tmp_path: Path, table: GoldenDelta
+    spark: SparkSession, table_name: str, tmp_path: Path, table: GoldenDelta, format_version: int
 ) -> None:
     path = install_delta(table, tmp_path)
     versions = range(table.versions)
-    rd.from_delta(spark, path, table_name, version=0).execute()
+    rd.from_delta(spark, path, table_name, version=0, format_version=format_version).execute()
     result = rd.from_delta(spark, path, table_name).execute()
     assert result.version == table.versions - 1
     found = iceberg_rows(spark, table_name, versions).cache()

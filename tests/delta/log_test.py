@@ -186,6 +186,7 @@ def test_a_malformed_escape_is_refused() -> None:
         ("2024-02-29 01:02:03.4", "timestamp", "2024-02-29T01:02:03.400000"),
         ("2024-02-29T01:02:03.123456Z", "timestamptz", "2024-02-29T01:02:03.123456+00:00"),
         ("2024-02-29 01:02:03", "timestamptz", "2024-02-28T16:02:03+00:00"),
+        ("2024-02-29 01:02:03+01:00", "timestamptz", "2024-02-29T00:02:03+00:00"),
         ("ab", "binary", "6162"),
         ("2.5", "double", 2.5),
     ],
@@ -200,6 +201,27 @@ def test_partition_values_are_read_by_type(text: str | None, kind: str, expected
 def test_a_partition_value_that_does_not_fit_is_refused(text: str, kind: str) -> None:
     with pytest.raises(rd.FormatError, match=f"partition value {text!r}"):
         partition_value(text, kind, "UTC")
+
+
+@pytest.mark.parametrize(
+    ("zone", "expected"),
+    [
+        ("Z", "12"),
+        ("+02:00", "10"),
+        ("UTC-3", "15"),
+        ("GMT+0530", "06"),
+        ("America/New_York", "17"),
+        ("Etc/GMT-1", "11"),
+    ],
+)
+def test_time_zones_are_those_that_spark_knows(zone: str, expected: str) -> None:
+    assert partition_value("2024-01-31 12:00:00", "timestamptz", zone)[11:13] == expected
+
+
+def test_an_unknown_time_zone_is_refused() -> None:
+    for zone in ("Mars/Olympus", "+99:00"):
+        with pytest.raises(rd.InputError, match=r"time zone .* is not known"):
+            partition_value("2024-01-31 12:00:00", "timestamptz", zone)
 
 
 def test_statistics_become_metrics_of_stored_rows() -> None:

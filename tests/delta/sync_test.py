@@ -185,6 +185,12 @@ def test_format_version_2_gets_position_deletes_that_follow_too(
     assert_same_rows(iceberg_rows(spark, table_name, versions), delta_rows(spark, path, versions))
     files = rd.table(spark, table_name).delete_files().collect()
     assert [(file["path"].rsplit(".", 1)[-1], file["dangling"]) for file in files] == [("parquet", False)]
+    # After an upgrade a vector takes the place of the positions.
+    spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('format-version'='3')")
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 17")
+    assert rd.from_delta(spark, path, table_name, verify=True).execute().delete_files_removed == 1
+    files = rd.table(spark, table_name).delete_files().collect()
+    assert [(file["path"].rsplit(".", 1)[-1], file["dangling"]) for file in files] == [("puffin", False)]
 
 
 @pytest.mark.slow

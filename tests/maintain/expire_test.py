@@ -78,19 +78,23 @@ def test_a_puffin_file_with_a_vector_that_is_still_live_stays(spark: SparkSessio
     assert sorted(row.id for row in spark.table(table_name).collect()) == sorted(set(range(101)) - {1, 2, 51})
 
 
-def test_branches_keep_what_they_need_and_compacted_files_go(spark: SparkSession, table_name: str) -> None:
+def test_branches_and_tags_keep_what_they_need_and_compacted_files_go(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, v string", version=2)
     append_ids(spark, table_name, range(10))
     spark.sql(f"ALTER TABLE {table_name} CREATE BRANCH audit")
     append_ids(spark, table_name, range(10, 20))
+    spark.sql(f"ALTER TABLE {table_name} CREATE TAG before_delete")
     spark.sql(f"DELETE FROM {table_name} WHERE id = 11")
+    append_ids(spark, table_name, range(20, 30))
     spark.sql(f"CALL lake.system.rewrite_data_files(table => '{table_name}', options => map('rewrite-all', 'true'))")
     plan = steps(table.expire(dt.timedelta(0)))
     result = table.expire(dt.timedelta(0)).execute()
-    # The file of the branch stays, the one that only main had goes; the delete still is in the newest snapshot.
+    # The files of the branch and of the tag stay, the one that only main had goes; its newest snapshot has the delete.
     assert (plan["data files"], result.data_files_removed) == ("1 are removed", 1)
-    assert ids(table) == [*range(11), *range(12, 20)]
+    assert plan["branches and tags"] == "all stay"
+    assert ids(table) == [*range(11), *range(12, 30)]
     assert ids(rd.table(spark, table_name, branch="audit")) == list(range(10))
+    assert sorted(row.id for row in table.read(tag="before_delete").collect()) == list(range(20))
 
 
 def test_retention_is_respected_and_bad_values_are_refused(spark: SparkSession, table_name: str) -> None:

@@ -1,4 +1,4 @@
-"""Format version x delete encoding x key x layout: after `resolve`, stock Iceberg reads the rows of the model."""
+"""Format version x delete encoding x key x layout: after maintenance, stock Iceberg reads the rows of the model."""
 
 from __future__ import annotations
 
@@ -49,3 +49,26 @@ def test_stock_iceberg_reads_a_resolved_table_as_the_model_has_it(
         assert result.equality_deletes > 0
         assert {row.content for row in table.delete_files().select("content").collect()} <= {"position"}
         assert repr(rows(spark.table(name))) == repr(scenario.expected())
+
+
+@pytest.mark.parametrize(("version", "encoding", "key", "layout"), CASES[::5])
+def test_stock_iceberg_reads_rewritten_deletes_and_compacted_files_as_the_model_has_them(
+    spark: SparkSession,
+    name: str,  # noqa: F811
+    donors: Callable[[str], Donor],  # noqa: F811
+    *,
+    version: int,
+    encoding: str,
+    key: str,
+    layout: str,
+) -> None:
+    table = create(spark, name, COLUMNS, LAYOUTS[layout].partitioned_by, version=version, properties=VECTORS)
+    scenario = Scenario(table, LAYOUTS[layout], key, encoding, donors(layout))
+    alone(scenario)
+    expected = repr(scenario.expected())
+    table.rewrite_deletes("full-row", verify=False).execute()
+    assert repr(rows(spark.table(name))) == expected
+    result = table.compact(options={"rewrite-all": "true"}, verify=False).execute()
+    assert result.equality_deletes > 0
+    assert repr(rows(spark.table(name))) == expected
+    assert table.delete_files().isEmpty()

@@ -231,9 +231,11 @@ def test_a_branch_is_resolved_and_published(spark: SparkSession, table_name: str
         ingest.resolve(publish="mian").execute()
     with pytest.raises(rd.InputError, match="not one that every engine reads"):
         ingest.resolve("id = 3", publish="main").execute()
+    main.view("published")
     result = ingest.resolve(publish="main").execute()
     assert result.published == "main"
     assert head(main) == head(ingest) == result.snapshot_id
+    assert spark.table("published").count() == 9  # the view follows
     assert ids(spark, table_name) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
     assert ingest.resolve(publish="main").execute().published is None  # it is there already
     append_ids(spark, table_name, [20])  # main moves on by itself

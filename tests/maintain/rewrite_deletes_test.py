@@ -117,6 +117,37 @@ def test_positions_become_vectors_after_an_upgrade(spark: SparkSession, table_na
     assert rows(spark.table(table_name)) == live
 
 
+def test_deletes_are_chosen_by_size_and_partitions_of_times_stay_what_they_are(
+    spark: SparkSession, table_name: str
+) -> None:
+    table = create(spark, table_name, "id bigint, at timestamp_ntz", "at", version=2)
+    at = "timestampadd(HOUR, id % 2, timestamp_ntz'2024-05-06 07:08:09.123456') at"
+    for start in (0, 100):
+        spark.range(start, start + 100, 1, 1).selectExpr("id", at).writeTo(table_name).append()
+    table.delete("id < 30").execute()
+    table.delete("id IN (50, 150)").execute()
+    table.delete_keys(keys(spark, 60, 61), "id", scope="global").execute()
+    live = rows(table.read())
+    sizes = sorted(row.records for row in table.delete_files().where("content = 'position'").collect())
+    assert sizes == [1, 1, 15, 15]
+    chosen = table.rewrite_deletes(where="content = 'position' AND records > 10 AND bytes < 1000000", min_input_files=1)
+    assert "2 merged by data file" in str(chosen.plan())
+    assert chosen.execute().position_deletes == 2
+    assert rows(spark.table(table_name)) == live
+    set_properties(spark, table_name, format__version="3")
+    table.refresh()
+    assert table.rewrite_deletes().execute().position_deletes == 4
+    assert rows(spark.table(table_name)) == live
+    assert table.resolve().execute().positions == 2
+    assert rows(spark.table(table_name)) == live
+    places = {(row.encoding, row.partition) for row in table.delete_files().collect()}
+    assert {encoding for encoding, _ in places} == {"deletion-vector"}
+    assert len(places) == 2
+    assert table.compact(options={"rewrite-all": "true"}).execute().data_files_added == 2
+    assert rows(spark.table(table_name)) == live
+    assert table.delete_files().isEmpty()
+
+
 def test_what_makes_no_sense_is_refused_and_a_difference_too(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import importlib
 import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
+from rowdelta.iceberg.vector_manifests import VectorManifests
 from tests.support.frames import assert_same_rows
 from tests.support.shared_files import share
 from tests.support.tables import (
@@ -463,19 +463,16 @@ class Interrupted:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, other: Callable[[], object], times: int = 1) -> None:
         self.left = times
-        attempts = importlib.import_module(
-            "rowdelta.iceberg.commit"
-        )._Attempt  # the package has a function of this name
-        original = attempts._complete
+        original = VectorManifests.complete
 
-        def complete(attempt: Any, *arguments: Any) -> Any:
-            done = original(attempt, *arguments)
+        def complete(manifests: VectorManifests, *arguments: Any) -> Any:
+            done = original(manifests, *arguments)
             if self.left:
                 self.left -= 1
                 other()
             return done
 
-        monkeypatch.setattr(attempts, "_complete", complete)
+        monkeypatch.setattr(VectorManifests, "complete", complete)
 
 
 def test_a_lost_race_is_run_again_and_both_changes_are_there(

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from rowdelta.iceberg import snapshot_files
+from rowdelta.iceberg.vector_manifests import VectorManifests
 from tests.support.frames import assert_same_rows
 from tests.support.shared_files import share_ids
 from tests.support.tables import EDV, append_ids, create, head, keys, remove_equality_deletes, stored_files
@@ -21,9 +23,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     import rowdelta as rd
+    from rowdelta.iceberg import AvroFile, DeleteEntry
 
 pytestmark = pytest.mark.slow
 
+TOTAL = "total-equality-deletes"
 REFUSAL = "Format model is not registered for format PUFFIN"
 COW = {"write.delete.mode": "copy-on-write", "write.update.mode": "copy-on-write", "write.merge.mode": "copy-on-write"}
 MOR = {"write.delete.mode": "merge-on-read", "write.update.mode": "merge-on-read", "write.merge.mode": "merge-on-read"}
@@ -246,9 +250,69 @@ def test_many_vectors_can_be_removed_with_icebergs_own_commit(spark: SparkSessio
     frame.writeTo(table_name).append()
     assert table.delete_keys(frame.where("id < 12"), "id").execute().vectors == 12
     assert table.read().count() == 12
-    assert remove_equality_deletes(table) == 12
+    assert delete_manifests(table) == 12  # a part of them can go, and the others are still whole
+    spark.sql(f"DELETE FROM {table_name} WHERE v = 'p3'")
+    with pytest.raises((PySparkException, Py4JJavaError), match=REFUSAL):
+        spark.table(table_name).collect()
+    assert remove_equality_deletes(table, 1) == 1
+    with pytest.raises((PySparkException, Py4JJavaError), match=REFUSAL):
+        spark.table(table_name).collect()
+    assert remove_equality_deletes(table) == 10
     spark.catalog.refreshTable(table_name)
-    assert spark.table(table_name).count() == 24
+    assert spark.table(table_name).count() == 22
+
+
+def test_more_vectors_than_half_the_manifests_that_iceberg_merges_share_one(
+    spark: SparkSession, table_name: str
+) -> None:
+    merging = {"commit.manifest.min-count-to-merge": "20"}
+    table = create(spark, table_name, "id bigint, v string", "v", properties=EDV | merging)
+    frame = spark.range(0, 24, 1, 1).selectExpr("id", "concat('p', id % 12) AS v")
+    frame.writeTo(table_name).append()
+    found = []
+    for some in ("id < 5", "id >= 5 AND id < 12", "id = 12"):
+        table.delete_keys(frame.where(some), "id").execute()
+        found.append(delete_manifests(table))
+    assert found == [5, 6, 7]
+    assert table.read().count() == 11
+
+
+def test_lost_places_are_mended_also_where_the_summary_counts_no_equality_delete(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The totals of a summary are carried on from snapshot to snapshot, and so are the errors of other writers."""
+    merging = {"commit.manifest.min-count-to-merge": "2"}
+    table = create(spark, table_name, "id bigint, v string", properties=EDV | merging)
+    append_ids(spark, table_name, range(6))
+    for key in (1, 2):
+        table.delete_keys(keys(spark, key), "id").execute()
+    append_ids(spark, table_name, [7])
+    lost = [entry.content_offset is None for entry in live_vectors(table)]
+    assert lost == [True, True]
+    real = VectorManifests.complete
+
+    def complete(manifests: VectorManifests, snapshot: dict[str, Any], listing: AvroFile) -> list[str]:
+        snapshot["summary"][TOTAL] = "0"
+        return real(manifests, snapshot, listing)
+
+    monkeypatch.setattr(VectorManifests, "complete", complete)
+    table.delete("id = 4").execute()
+    assert [entry.content_offset is None for entry in live_vectors(table)] == [False, False]
+    assert sorted(row.id for row in table.read().collect()) == [0, 3, 5, 7]
+
+
+def live_vectors(table: rd.Table) -> list[DeleteEntry]:
+    snapshot = table.refresh().metadata.head("main")
+    assert snapshot is not None
+    files = snapshot_files(table._handle, snapshot)
+    assert files is not None
+    return [entry for entry in files.equality_deletes if entry.is_vector]
+
+
+def delete_manifests(table: rd.Table) -> int:
+    snapshot = table.refresh().metadata.head("main")
+    assert snapshot is not None
+    return sum(bool(record["content"]) for record in table._handle.manifests.read(snapshot.manifest_list or "").records)
 
 
 def test_a_vector_lives_through_120_spark_appends_and_the_merge_of_their_manifests(

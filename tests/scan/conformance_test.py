@@ -168,9 +168,16 @@ class Model:
         self.sequence += 1
         self.rows += [(self.sequence, self.partition(row), row) for row in new]
 
-    def delete(self, names: tuple[str, ...], keys: list[Row]) -> None:
+    @property
+    def has_other_specs(self) -> bool:
+        """Whether some rows are where deletes of the present spec do not reach."""
+        return any(list(place) != self.spec for _, place, _ in self.rows)
+
+    def delete(self, names: tuple[str, ...], keys: list[Row], scope: str) -> None:
         self.sequence += 1
-        self.deletes += [(self.sequence, self.partition(row), names, tuple(row[n] for n in names)) for row in keys]
+        for row in keys:
+            place = {} if scope == "global" else self.partition(row)
+            self.deletes.append((self.sequence, place, names, tuple(row[n] for n in names)))
 
     def delete_positions(self, uids: set[int]) -> None:
         self.sequence += 1
@@ -212,12 +219,13 @@ class Scenario:
         """Deletes keys, each given by its number and its place; and a key that no row has."""
         keys = [row for row in appended(9) if (row["uid"] % 10, row["uid"] % 100 // 10) in where]
         keys += [self._absent()] if absent else []
-        self.model.delete(self.key, keys)
+        scope = "global" if self.model.has_other_specs else "auto"
+        self.model.delete(self.key, keys, scope)
         names = [RENAMED[name] if self.renamed else name for name in self.key]
         types = [f"`{name}` {self._type(old)}" for name, old in zip(names, self.key, strict=True)]
         values = [(*(row[old] for old in self.key), row["region"], row["at"]) for row in keys]
         frame = self.spark.createDataFrame(values, ", ".join([*types, "region string", "at timestamp_ntz"]))
-        self.table.delete_keys(frame, names, encoding=self.encoding).execute()
+        self.table.delete_keys(frame, names, encoding=self.encoding, scope=scope).execute()
 
     def _absent(self) -> Row:
         """Of a composite key each half exists, but not together."""

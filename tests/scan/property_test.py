@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from rowdelta.scan.filters import container_condition, container_probe
+from rowdelta.scan.filters import SIDE, container_condition, container_probe
 from rowdelta.scan.key_sets import unpack_words
 from rowdelta.scan.levels import NULL_CONTAINER, Level, MergedKeys, container_table, merge, value_table
 from tests.support.frames import rows
@@ -165,10 +165,10 @@ def test_the_sql_of_bitmaps_finds_what_the_lookup_finds(spark: SparkSession, nul
     asked = [(key, age) for key in [*probes, *([None] if nullable else [])] for age in (4, 5, 8, 9)]
     frame = spark.createDataFrame(asked, "key bigint, __rd_age bigint")
     words = spark.createDataFrame(table)
-    words = words.toDF(*(f"d_{name}" for name in words.columns))
+    words = words.toDF(*(f"{SIDE}{name}" for name in words.columns))
     probe = container_probe("key", nullable=nullable, scoped=[])
     condition = container_condition("key", aged=True, nullable=nullable)
-    on = f"{probe} = d_container AND {condition}"
+    on = f"{probe} = {SIDE}container AND {condition}"
     frame.createOrReplaceTempView("asked")
     words.createOrReplaceTempView("words")
     found = {tuple(row) for row in spark.sql(f"SELECT * FROM asked LEFT SEMI JOIN words ON {on}").collect()}

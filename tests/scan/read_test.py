@@ -161,6 +161,35 @@ def test_every_way_to_name_a_state_gives_its_rows(spark: SparkSession, table_nam
     assert ids(audit, timestamp=between) == [0, 1, 2, 3]
 
 
+def test_a_time_means_what_main_was_then_as_in_stock_iceberg(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, "id bigint, v string", properties=EDV)
+    moments = []
+
+    def wait() -> None:
+        time.sleep(0.02)
+        moments.append(dt.datetime.now(dt.timezone.utc))
+        time.sleep(0.02)
+
+    append_ids(spark, table_name, [0])
+    first = head(table)
+    append_ids(spark, table_name, [1])
+    wait()
+    spark.sql(f"CALL lake.system.rollback_to_snapshot('{table_name}', {first})")
+    wait()
+    spark.sql(f"ALTER TABLE {table_name} CREATE BRANCH ingest")
+    spark.sql(f"INSERT INTO {table_name}.branch_ingest VALUES (5, 'b')")
+    wait()
+    spark.sql(f"CALL lake.system.fast_forward('{table_name}', 'main', 'ingest')")
+    wait()
+    table.refresh()
+    for moment, expected in zip(moments, ([0, 1], [0], [0], [0, 5]), strict=True):
+        stock = spark.sql(f"SELECT id FROM {table_name} TIMESTAMP AS OF '{moment:%Y-%m-%d %H:%M:%S.%f}'")
+        assert ids(table, timestamp=moment) == sorted(row[0] for row in stock.collect()) == expected
+    # A branch has no log: it is as if what is in it now had never been elsewhere.
+    ingest = rd.table(spark, table_name, branch="ingest")
+    assert [ids(ingest, timestamp=moment) for moment in moments] == [[0], [0], [0, 5], [0, 5]]
+
+
 def test_states_that_do_not_exist_are_errors(spark: SparkSession, table_name: str) -> None:
     table = make(spark, table_name)
     with pytest.raises(rd.InputError, match="has no snapshot as old as 1999-01-01T00:00:00"):
@@ -273,6 +302,11 @@ def test_deletes_of_other_engines_by_fields_inside_structs_apply(
     # No oracle here: stock Iceberg 1.12 gives other rows for `SELECT id` (none) than for `SELECT *`.
     assert ids(table) == expected
     assert [row.id for row in table.read(where="id < 4").orderBy("id").collect()] == [0, 3]
+    before = head(table)
+    spark.sql(f"ALTER TABLE {table_name} DROP COLUMN s.`a b`")
+    with pytest.raises(rd.TableError, match=r"deletes by `s`\.`a b`, a field of a struct that was dropped since"):
+        table.refresh().read()
+    assert ids(table, snapshot_id=before) == expected
 
 
 def delete_nested(spark: SparkSession, table: rd.Table, folder: Path, key: list[tuple[str, Any]]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import rowdelta as rd
 from rowdelta.encoding import FileContent
 from tests.support.tables import added_files, append_ids, create, delete_positions, keys
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
-
-    import rowdelta as rd
 
 SETTING = "spark.rowdelta.scratch.path"
 
@@ -81,3 +80,21 @@ spark.stop()
     assert done.returncode == 0, done.stderr
     left = [path.name for path in (tmp_path / "scratch").iterdir()]
     assert [name for name in left if not name.startswith(".")] == []
+
+
+def test_each_handle_has_scratch_files_of_its_own(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+    """Another process that reads the same table ends, and with it go its files; those of this one stay."""
+    mixed(spark, table_name)
+    spark.conf.set(SETTING, str(tmp_path))
+    try:
+        one, other = rd.table(spark, table_name), rd.table(spark, table_name)
+        frames = [one.read(), other.read()]
+        one._handle.scratch.remove()
+        assert sorted(row.id for row in frames[1].collect()) == [2, 3, 4, 5]
+        other._handle.scratch.remove()
+        spark.conf.set(SETTING, str(tmp_path / "a file"))
+        (tmp_path / "a file").touch()
+        with pytest.raises(rd.TableError, match="cannot write"):
+            rd.table(spark, table_name).read()
+    finally:
+        spark.conf.unset(SETTING)

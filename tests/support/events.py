@@ -30,11 +30,12 @@ class EventFolder:
 
     folder: Path
     number: int = 0
+    number_of_checkpoint: int = 0
     progress: list[BatchProgress] = field(default_factory=list)
 
     @property
     def checkpoint(self) -> str:
-        return str(self.folder / "checkpoint")
+        return str(self.folder / f"checkpoint{self.number_of_checkpoint or ''}")
 
     def add(self, events: Iterable[str]) -> None:
         """One more file."""
@@ -46,11 +47,15 @@ class EventFolder:
         (self.folder / "next").rename(inbox / f"{self.number:04d}.json")
         self.number += 1
 
-    def run(self, spark: SparkSession, table: rd.Table, key: str = "id", **options: Any) -> RunningStream:
-        """Takes what is there, one file a batch, and stops."""
+    def start(self, spark: SparkSession, table: rd.Table, key: str = "id", **options: Any) -> RunningStream:
+        """Starts to take what is there, one file a batch."""
         source = spark.readStream.option("maxFilesPerTrigger", 1).text(str(self.folder / "inbox"))
         options = {"format": "debezium", "on_progress": self.progress.append, **options}
         stream = rd.cdc.stream(source, table, key, **options)
-        running = stream.start(self.checkpoint, available_now=True, query_name=f"q{uuid.uuid4().hex}")
+        return stream.start(self.checkpoint, available_now=True, query_name=f"q{uuid.uuid4().hex}")
+
+    def run(self, spark: SparkSession, table: rd.Table, key: str = "id", **options: Any) -> RunningStream:
+        """Takes what is there, one file a batch, and stops."""
+        running = self.start(spark, table, key, **options)
         running.await_termination()
         return running

@@ -183,8 +183,8 @@ def _write(table: rd.Table, data: bytes, suffix: str) -> str:
     return path
 
 
-def remove_equality_deletes(table: rd.Table) -> int:
-    """Removes every equality delete of the main branch with Iceberg's own RowDelta; returns how many."""
+def remove_equality_deletes(table: rd.Table, at_most: int | None = None) -> int:
+    """Removes equality deletes of the main branch, all or some, with Iceberg's own RowDelta; returns how many."""
     iceberg, java = table._handle.gateway.iceberg, table.refresh()._handle._table
     delta, count = java.newRowDelta(), 0
     for manifest in java.currentSnapshot().deleteManifests(java.io()):
@@ -192,7 +192,7 @@ def remove_equality_deletes(table: rd.Table) -> int:
         entries = reader.iterator()
         while entries.hasNext():
             file = entries.next()
-            if file.content().name() == "EQUALITY_DELETES":
+            if file.content().name() == "EQUALITY_DELETES" and count != at_most:
                 delta.removeDeletes(file.copy())
                 count += 1
         reader.close()

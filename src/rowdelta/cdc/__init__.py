@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from rowdelta.cdc.debezium import Debezium
 from rowdelta.cdc.delta_feed import DeltaFeed
+from rowdelta.cdc.json_rows import JsonRows
 from rowdelta.cdc.op_column import OpColumn
 from rowdelta.cdc.progress import BatchProgress
 from rowdelta.cdc.records import Records
-from rowdelta.cdc.stream import ChangeStream, RunningStream, stream
+from rowdelta.cdc.running import RunningStream
+from rowdelta.cdc.stream import ChangeStream, stream
 
 __all__ = [
     "BatchProgress",
     "ChangeStream",
     "Debezium",
     "DeltaFeed",
+    "JsonRows",
     "OpColumn",
     "Records",
     "RunningStream",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, null_in
+from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, refused_values
 from rowdelta.errors import InputError
 from rowdelta.scan import quote
 
@@ -27,6 +27,18 @@ class DeltaFeed:
 
     The image of a row before an update deletes its key, and the image after it writes the row: so a key that changes
     is followed. Inside one commit deletes come first.
+
+    Examples:
+        >>> feed = changes.selectExpr(
+        ...     "id",
+        ...     "if(op = 'D', 'delete', 'insert') AS _change_type",
+        ...     "bigint(seq) AS _commit_version",
+        ...     "now() AS _commit_timestamp",
+        ... )
+        >>> from rowdelta.cdc.records import Shape
+        >>> records = rd.cdc.DeltaFeed().read(feed, Shape(t.read().schema, key=("id",)))
+        >>> records.where("_rd_deleted").first().id
+        2
     """
 
     @property
@@ -45,9 +57,8 @@ class DeltaFeed:
         kind = F.col("_change_type")
         deleted = F.coalesce(kind.isin(*_DELETES), F.lit(False))
         strange = ~F.coalesce(kind.isin(*_WRITES, *_DELETES), F.lit(False))
-        values = {name: F.col(quote(name)) for name in shape.types.names if name in frame.columns}
         shown = F.concat(F.lit("unknown change type "), F.coalesce(kind, F.lit("null")))
-        reason = first_reason((strange, shown), *null_in(shape.key, values))
+        reason = first_reason((strange, shown), *refused_values(frame, shape, deleted))
         return frame.select(
             *(F.col(quote(name)) for name in frame.columns if name not in _COLUMNS),
             deleted.alias(DELETED),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, null_in
+from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, refused_values
 from rowdelta.errors import InputError
 from rowdelta.scan import quote
 
@@ -26,6 +26,11 @@ class OpColumn:
         upserts: Its values for rows that are inserted or replaced; upper and lower case are the same.
         deletes: Its values for keys that are deleted.
         at: The column with the time of a change, for the lag that progress shows.
+
+    Examples:
+        >>> reader = rd.cdc.OpColumn(op="kind", deletes=("gone",))
+        >>> reader.aside, reader.upserts[:3]
+        (('kind',), ('c', 'r', 'u'))
     """
 
     op: str | None = None
@@ -53,10 +58,7 @@ class OpColumn:
             shown = F.coalesce(F.col(quote(self.op)).cast("string"), F.lit("null"))
             tests.append((strange, F.concat(F.lit(f"unknown {self.op} "), shown)))
         deleted = F.coalesce(op.isin(*(value.lower() for value in self.deletes)), F.lit(False))
-        values = {name: F.col(quote(known[name.lower()])) for name in shape.types.names if name.lower() in known}
-        tests += null_in(shape.key, values)
-        required = [name for name in shape.required if name not in shape.key]
-        tests += [(~deleted & test, reason) for test, reason in null_in(required, values)]
+        tests += refused_values(frame, shape, deleted)
         at = F.lit(None).cast("timestamp") if self.at is None else F.col(quote(self.at)).cast("timestamp")
         return frame.select(
             "*",

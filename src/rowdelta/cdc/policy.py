@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowdelta.errors import InputError
+from rowdelta.cdc.marks import STREAM
+from rowdelta.errors import CommitConflictError, InputError
+from rowdelta.ops.changes import publish
 
 if TYPE_CHECKING:
     from rowdelta.table import Table
 
 PUBLISH_EVERY: Final = 10
+log: Final = logging.getLogger("rowdelta")
 _TOTAL: Final = "total-equality-deletes"
 
 
@@ -20,9 +24,11 @@ def live_equality_deletes(table: Table) -> int:
     return 0 if head is None else int(head.summary.get(_TOTAL, 0))
 
 
-@dataclass
+@dataclass(frozen=True)
 class ResolvePolicy:
     """Resolves every so many commits, or when so many deletes are live, or never.
+
+    All is read from the table's history, so that it makes no difference whether a stream runs on or starts again.
 
     Attributes:
         every: Commits between two resolves.
@@ -33,29 +39,60 @@ class ResolvePolicy:
     every: int | None = None
     max_debt: int | None = None
     publish: str | None = None
-    _since: int = 0
 
     def __post_init__(self) -> None:
         for name, value in (("resolve_every", self.every), ("max_debt", self.max_debt)):
             if value is not None and value < 1:
                 raise InputError(f"{name}={value} is not a positive number")
         if self.publish is not None and self.every is None and self.max_debt is None:
-            self.every = PUBLISH_EVERY
+            object.__setattr__(self, "every", PUBLISH_EVERY)
 
-    def after_commit(self, table: Table) -> bool:
-        """Resolves if it is time; returns whether it did."""
-        self._since += 1
-        often = self.every is not None and self._since >= self.every
+    def before_batch(self, table: Table) -> None:
+        """Brings the branch up to what others committed to the published one; not where it has more of its own."""
+        if self.publish is None:
+            return
+        metadata = table.metadata
+        published, mine = metadata.head(self.publish), metadata.head(table.branch)
+        if published is None or mine is None or published.id == mine.id:
+            return
+        if mine.id in {known.id for known in metadata.ancestors(published)}:
+            log.info("branch %s follows the commits of %s", table.branch, self.publish)
+            publish(table._handle, table.branch, published.id)  # noqa: SLF001 - a table's own stream
+
+    def after_commit(self, table: Table, stream_id: str) -> bool:
+        """Resolves if it is time; returns whether it did. A conflict with other writers puts it off."""
+        often = self.every is not None and self._commits(table, stream_id) >= self.every
         much = self.max_debt is not None and live_equality_deletes(table) >= self.max_debt
-        return (often or much) and self.resolve(table)
-
-    def resolve(self, table: Table) -> bool:
-        """Resolves what is live, and publishes it."""
-        table.resolve(publish=self.publish).execute()
-        self._since = 0
+        if not (often or much):
+            return False
+        try:
+            self.resolve(table)
+        except CommitConflictError as error:
+            log.warning("the stream goes on, and resolves after its next commit: %s", error)
+            return False
         return True
 
-    @property
-    def is_behind(self) -> bool:
-        """Whether commits have not been published yet."""
-        return self.publish is not None and self._since > 0
+    def resolve(self, table: Table) -> None:
+        """Resolves what is live, and publishes it."""
+        table.resolve(publish=self.publish).execute()
+
+    def is_behind(self, table: Table) -> bool:
+        """Whether the branch has commits that are not published."""
+        if self.publish is None:
+            return False
+        metadata = table.refresh().metadata
+        published, mine = metadata.head(self.publish), metadata.head(table.branch)
+        if mine is None or (mine.parent_id is None and mine.summary.get("total-records") == "0"):
+            return False  # nothing has come yet
+        return mine.id not in {known.id for known in metadata.ancestors(published)}
+
+    def _commits(self, table: Table, stream_id: str) -> int:
+        """Commits of the stream since the last state that was published, or that had no equality deletes."""
+        metadata, count = table.metadata, 0
+        published = None if self.publish is None else metadata.head(self.publish)
+        for snapshot in metadata.ancestors(metadata.head(table.branch)):
+            is_done = snapshot == published if self.publish is not None else int(snapshot.summary.get(_TOTAL, 0)) == 0
+            if is_done:
+                break
+            count += snapshot.summary.get(STREAM) == stream_id
+        return count

@@ -34,6 +34,10 @@ class BatchProgress:
         resolved: Whether the stream resolved the deletes after this batch.
         snapshot_id: The snapshot of the batch; None when there was nothing to commit.
         seconds: How long the batch took, resolving included.
+
+    Examples:
+        >>> print(BatchProgress("orders", 7, records=20, changes=20, keys=18, rows=17, bytes=5120, debt=180, seconds=1))
+        batch 7: 20 records, 18 keys, 17 rows, 5,120 bytes, debt 180 deletes, 1.0 s
     """
 
     stream_id: str
@@ -54,7 +58,12 @@ class BatchProgress:
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers as a plain dictionary."""
+        """The numbers as a plain dictionary.
+
+        Examples:
+            >>> BatchProgress("orders", 7, replayed=True).to_dict()["replayed"]
+            True
+        """
         return asdict(self)
 
     def __str__(self) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.cdc.marks import BATCH, STREAM, last_batch
 from rowdelta.cdc.records import BAD, RAW
 from rowdelta.errors import InputError, TableError
 from rowdelta.iceberg import TableHandle
@@ -15,8 +14,11 @@ from rowdelta.iceberg import TableHandle
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from rowdelta.cdc.marks import BatchMark
+
 ON_BAD: Final = ("fail", "quarantine")
 _SHOWN: Final = 3
+_LONGEST: Final = 500
 _COLUMNS: Final = "stream_id string, batch_id bigint, reason string, record string, refused_at timestamp"
 
 
@@ -27,43 +29,56 @@ class Quarantine:
     spark: SparkSession
     table: str | None
 
-    def keep(self, bad: DataFrame, count: int, stream_id: str, batch_id: int) -> None:
-        """Keeps the bad records of a batch, once.
+    def keep(self, bad: DataFrame, count: int, batch: BatchMark, *, again: bool) -> None:
+        """Keeps the bad records of a batch, each once.
+
+        Args:
+            bad: The records.
+            count: How many they are.
+            batch: The batch.
+            again: Whether the batch may have come before, so that some or all of its records are there already.
 
         Raises:
             InputError: There is no quarantine; nothing of the batch is in the table.
         """
         if self.table is None:
             raise _refused(bad, count)
-        handle = self._open()
-        done = last_batch(handle, stream_id)
-        if done is not None and done >= batch_id:
-            return
+        name = self._opened()
         records = bad.select(
-            F.lit(stream_id).alias("stream_id"),
-            F.lit(batch_id).cast("bigint").alias("batch_id"),
+            F.lit(batch.stream_id).alias("stream_id"),
+            F.lit(batch.batch_id).cast("bigint").alias("batch_id"),
             F.col(BAD).alias("reason"),
             F.col(RAW).alias("record"),
-            F.current_timestamp().alias("refused_at"),
         )
-        writer = records.coalesce(1).writeTo(handle.full_name)
-        for name, value in {STREAM: stream_id, BATCH: str(batch_id)}.items():
-            writer = writer.option(f"snapshot-property.{name}", value)
+        if again:
+            mine = (F.col("stream_id") == batch.stream_id) & (F.col("batch_id") == batch.batch_id)
+            kept = self.spark.table(name).where(mine).drop("refused_at")
+            if not kept.isEmpty():
+                records = records.exceptAll(kept)
+        writer = records.coalesce(1).withColumn("refused_at", F.current_timestamp()).writeTo(name)
+        for key, value in batch.summary.items():
+            writer = writer.option(f"snapshot-property.{key}", value)
         writer.append()
 
-    def _open(self) -> TableHandle:
+    def _opened(self) -> str:
         assert self.table is not None
         try:
-            return TableHandle(self.spark, self.table)
+            return TableHandle(self.spark, self.table).full_name
         except TableError:
             self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.table} ({_COLUMNS}) USING iceberg")
-            return TableHandle(self.spark, self.table)
+            return TableHandle(self.spark, self.table).full_name
 
 
 def _refused(bad: DataFrame, count: int) -> InputError:
-    shown = [f"{row[BAD]}: {row[RAW]}" for row in bad.select(BAD, RAW).limit(_SHOWN).collect()]
+    shown = [f"{row[BAD]}: {_short(row[RAW])}" for row in bad.select(BAD, RAW).limit(_SHOWN).collect()]
     some = "" if count <= len(shown) else f", and {count - len(shown):,} more"
+    records = "record" if count == 1 else "records"
     return InputError(
-        f"{count:,} bad records in the batch: {'; '.join(shown)}{some}",
+        f"{count:,} bad {records} in the batch: {'; '.join(shown)}{some}",
         hint="mend the source, or keep them aside: on_bad='quarantine'",
     )
+
+
+def _short(record: str | None) -> str:
+    text = "null" if record is None else record
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ... ({len(text):,} characters)"

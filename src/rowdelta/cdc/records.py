@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from rowdelta.scan import quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import Column, DataFrame
-    from pyspark.sql import types as T  # noqa: N812
 
 DELETED: Final = "_rd_deleted"
 ORDER: Final = "_rd_order"
@@ -25,10 +27,17 @@ HELPERS: Final = (DELETED, ORDER, BAD, RAW, AT, SKIP, EXTRA)
 
 @dataclass(frozen=True)
 class Shape:
-    """What a reader must know of the table: its columns, and which of them are the key."""
+    """What a reader must know of the table.
+
+    Attributes:
+        types: Its columns.
+        key: Which of them identify a row.
+        grows: Whether columns become wider where the changes are.
+    """
 
     types: T.StructType
     key: tuple[str, ...]
+    grows: bool = False
 
     @property
     def required(self) -> list[str]:
@@ -37,11 +46,22 @@ class Shape:
 
 
 class Records(Protocol):
-    """Turns a batch of a source into records."""
+    """Turns a batch of a source into records: what `format=` of `rd.cdc.stream()` takes.
+
+    Examples:
+        >>> reader: rd.cdc.Records = rd.cdc.OpColumn(op="op", at="ts")
+        >>> reader.aside
+        ('op', 'ts')
+    """
 
     @property
     def aside(self) -> tuple[str, ...]:
-        """Columns of the source that serve the reader alone."""
+        """Columns of the source that serve the reader alone.
+
+        Examples:
+            >>> rd.cdc.OpColumn(op="op").aside
+            ('op',)
+        """
 
     def read(self, frame: DataFrame, shape: Shape) -> DataFrame:
         """Records of a batch.
@@ -51,6 +71,12 @@ class Records(Protocol):
             `_rd_bad` (why the record is refused, else null), `_rd_raw` (the record as it came), `_rd_at` (when the
             change happened), `_rd_skip` (nothing to do, such as a tombstone) and `_rd_extra` (a second change that
             comes out of the same record).
+
+        Examples:
+            >>> from rowdelta.cdc.records import Shape
+            >>> records = rd.cdc.OpColumn(op="op").read(changes, Shape(t.read().schema, key=("id",)))
+            >>> records.columns[-7:]
+            ['_rd_deleted', '_rd_order', '_rd_bad', '_rd_raw', '_rd_at', '_rd_skip', '_rd_extra']
         """
 
 
@@ -66,3 +92,36 @@ def first_reason(*tests: tuple[Column, str | Column]) -> Column:
 def null_in(columns: Sequence[str], values: dict[str, Column]) -> list[tuple[Column, str]]:
     """One test for each column that may not be null."""
     return [(values[name].isNull(), f"column {name!r} is null") for name in columns if name in values]
+
+
+def refused_values(frame: DataFrame, shape: Shape, deleted: Column) -> list[tuple[Column, str | Column]]:
+    """Tests of typed rows: a null where the table wants a value, and a value that its column cannot hold.
+
+    Args:
+        frame: The rows, with columns by the names of the table's in any case.
+        shape: The table.
+        deleted: Whether a row stands for a delete, so that its key alone counts.
+    """
+    known = {name.lower(): name for name in frame.columns}
+    given = {column.name: known[column.name.lower()] for column in shape.types.fields if column.name.lower() in known}
+    values = {name: F.col(quote(source)) for name, source in given.items()}
+    tests: list[tuple[Column, str | Column]] = [*null_in(shape.key, values)]
+    others = [name for name in shape.required if name not in shape.key]
+    tests += [(~deleted & test, reason) for test, reason in null_in(others, values)]
+    for name, source in given.items():
+        have, want = frame.schema[source].dataType, shape.types[name].dataType
+        if not _may_overflow(have, want) or (shape.grows and _widens(want, have)):
+            continue
+        shown = F.concat(F.lit(f"column {name!r} is {want.simpleString()}, but the value is "), F.col(quote(source)))
+        unfit = values[name].isNotNull() & values[name].try_cast(want).isNull()
+        tests.append((unfit if name in shape.key else ~deleted & unfit, shown))
+    return tests
+
+
+def _may_overflow(have: T.DataType, want: T.DataType) -> bool:
+    """Whether numbers of one type can be too large for another that they may be stored in."""
+    return isinstance(have, T.NumericType) and isinstance(want, T.NumericType) and have != want
+
+
+def _widens(column: T.DataType, changes: T.DataType) -> bool:
+    return (column.simpleString(), changes.simpleString()) in {("int", "bigint"), ("float", "double")}

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import threading
-import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.errors import StreamingQueryException
-from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.cdc.debezium import Debezium
 from rowdelta.cdc.delta_feed import DeltaFeed
-from rowdelta.cdc.marks import last_batch, mark_of
 from rowdelta.cdc.op_column import OpColumn
-from rowdelta.cdc.policy import ResolvePolicy, live_equality_deletes
-from rowdelta.cdc.progress import BatchProgress, tell, terminal_lines
+from rowdelta.cdc.policy import ResolvePolicy
+from rowdelta.cdc.progress import terminal_lines
 from rowdelta.cdc.quarantine import ON_BAD, Quarantine
-from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, SKIP, Shape
-from rowdelta.errors import InputError, RowDeltaError
-from rowdelta.iceberg import create_branch, in_session, marked
-from rowdelta.ops import ChangeRules, Upsert
+from rowdelta.cdc.records import DELETED, ORDER
+from rowdelta.cdc.running import RunningStream
+from rowdelta.errors import InputError
+from rowdelta.iceberg import create_branch
+from rowdelta.ops import ChangeRules
 from rowdelta.table import Table
 from rowdelta.table import table as open_table
 
@@ -30,18 +25,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import Column, DataFrame
-    from pyspark.sql.streaming.query import StreamingQuery
 
     from rowdelta.cdc.progress import Listener
     from rowdelta.cdc.records import Records
 
 FORMATS: Final[dict[str, Records]] = {"changes": OpColumn(), "debezium": Debezium(), "delta": DeltaFeed()}
-_STARTED_WITHIN: Final = 60
 
 
 @dataclass(frozen=True)
 class ChangeStream:
-    """A stream that is ready to be started. Made by `rd.cdc.stream()`."""
+    """A stream that is ready to be started. Made by `rd.cdc.stream()`.
+
+    Examples:
+        >>> stream = rd.cdc.stream(events, t, key="id", format="debezium")
+        >>> stream.rules.key, stream.records
+        (('id',), Debezium(value='value', key='key', time_unit=None, unknown_fields='bad', decimals='text'))
+    """
 
     source: DataFrame
     table: Table
@@ -68,6 +67,19 @@ class ChangeStream:
             every: Time between two batches, such as `10 seconds`; left out, one batch follows the other.
             available_now: Take what is there now, then stop.
             query_name: The name of the query in Spark.
+
+        Examples:
+            >>> running = rd.cdc.stream(events, t, key="id", format="debezium").start("state", available_now=True)
+            >>> running.await_termination()
+            True
+            >>> t.read().orderBy("id").show()
+            +---+------+------+
+            | id|status|amount|
+            +---+------+------+
+            |  1|  paid|  10.0|
+            |  3|  void|  30.0|
+            |  4|  paid|  40.0|
+            +---+------+------+
         """
         running = RunningStream(self)
         writer = self.source.writeStream.foreachBatch(running.take).option("checkpointLocation", checkpoint)
@@ -78,141 +90,6 @@ class ChangeStream:
             writer = writer.trigger(processingTime=every)
         running.started(writer.start())
         return running
-
-    def take(self, batch: DataFrame, batch_id: int, stream_id: str) -> BatchProgress:
-        """Puts one batch into the table: the good records in one commit, the bad ones where they belong."""
-        started = time.monotonic()
-        handle = self.table._handle  # noqa: SLF001 - a table's own stream
-        records = self.records.read(in_session(handle, batch), self._shape())
-        observed = Observation(f"rowdelta batch {batch_id}")
-        counted = records.observe(
-            observed,
-            F.count_if(~F.col(EXTRA)).alias("records"),
-            F.count_if(F.col(SKIP)).alias("skipped"),
-            F.count_if(F.col(BAD).isNotNull()).alias("bad"),
-            F.max(AT).alias("newest"),
-        )
-        good = counted.where(F.col(BAD).isNull() & ~F.col(SKIP))
-        upsert = Upsert(handle, good.select(*self._columns(good)), self.rules, **self.options)
-
-        def check() -> None:
-            if observed.get["bad"]:
-                bad = records.where(F.col(BAD).isNotNull())
-                self.quarantine.keep(bad, observed.get["bad"], stream_id, batch_id)
-
-        with marked(handle, mark_of(stream_id, batch_id)):
-            result = upsert.execute_after(check)
-        numbers = observed.get
-        return BatchProgress(
-            stream_id,
-            batch_id,
-            records=numbers["records"],
-            changes=numbers["records"] - numbers["skipped"] - numbers["bad"],
-            skipped=numbers["skipped"],
-            bad=numbers["bad"],
-            keys=result.keys,
-            rows=result.rows_inserted,
-            bytes=result.bytes_added,
-            lag_seconds=_age(numbers["newest"]),
-            debt=live_equality_deletes(self.table),
-            snapshot_id=result.snapshot_id,
-            seconds=time.monotonic() - started,
-        )
-
-    def _shape(self) -> Shape:
-        handle = self.table._handle  # noqa: SLF001 - a table's own stream
-        schema = handle.metadata.schema
-        types = handle.spark.table(handle.full_name).schema
-        return Shape(types, tuple(schema.find(name).name for name in self.rules.key))
-
-    def _columns(self, good: DataFrame) -> list[Column]:
-        """The columns of the records that the upsert may see: not those that only serve here."""
-        unused = set(HELPERS) - {DELETED, ORDER}
-        return [good[f"`{name}`"] for name in good.columns if name not in unused]
-
-
-class RunningStream:
-    """A stream that has been started."""
-
-    def __init__(self, stream: ChangeStream) -> None:
-        self._stream = stream
-        self._query: StreamingQuery | None = None
-        self._ready = threading.Event()
-        self._done: int | None = None
-        self._looked = False
-        self._commits = 0
-        self._error: BaseException | None = None
-        self.progress: list[BatchProgress] = []
-
-    @property
-    def query(self) -> StreamingQuery:
-        """Spark's own query."""
-        assert self._query is not None
-        return self._query
-
-    @property
-    def stream_id(self) -> str:
-        """What commits of this stream are marked with; it stays the same through restarts."""
-        return self._stream.stream_id or str(self.query.id)
-
-    def started(self, query: StreamingQuery) -> None:
-        """Tells the batches which query they belong to."""
-        self._query = query
-        self._ready.set()
-
-    def take(self, batch: DataFrame, batch_id: int) -> None:
-        """Called by Spark for each batch."""
-        try:
-            self._take(batch, batch_id)
-        except BaseException as error:
-            self._error = error
-            raise
-
-    def _take(self, batch: DataFrame, batch_id: int) -> None:
-        if not self._ready.wait(_STARTED_WITHIN):
-            raise RowDeltaError("the stream did not start in time")
-        stream = self._stream
-        stream.table.refresh()
-        if not self._looked:
-            self._done, self._looked = last_batch(stream.table._handle, self.stream_id), True  # noqa: SLF001
-        if self._done is not None and batch_id <= self._done:
-            self._tell(BatchProgress(self.stream_id, batch_id, replayed=True, commits=self._commits))
-            return
-        progress = stream.take(batch, batch_id, self.stream_id)
-        self._done = batch_id
-        if progress.snapshot_id is not None:
-            self._commits += 1
-            started = time.monotonic()
-            if stream.policy.after_commit(stream.table):
-                seconds = progress.seconds + time.monotonic() - started
-                debt = live_equality_deletes(stream.table.refresh())
-                progress = replace(progress, resolved=True, debt=debt, seconds=seconds)
-        self._tell(replace(progress, commits=self._commits))
-
-    def _tell(self, progress: BatchProgress) -> None:
-        self.progress = [*self.progress[-99:], progress]
-        tell(progress, self._stream.listeners)
-
-    def await_termination(self, timeout: int | None = None) -> bool:
-        """Waits until the stream stops, or for some seconds; returns whether it has stopped.
-
-        Raises:
-            RowDeltaError: A batch failed; nothing of it is in the table.
-        """
-        try:
-            ended = self.query.awaitTermination() if timeout is None else self.query.awaitTermination(timeout)
-        except StreamingQueryException as error:
-            if isinstance(self._error, RowDeltaError):
-                raise self._error from error
-            raise
-        stopped = ended is None or bool(ended)
-        if stopped and self._stream.policy.is_behind:
-            self._stream.policy.resolve(self._stream.table)
-        return stopped
-
-    def stop(self) -> None:
-        """Stops the stream; the batch that is being taken is given up, and comes again after a restart."""
-        self.query.stop()
 
 
 def stream(
@@ -246,14 +123,16 @@ def stream(
         order_by: What grows from an older change of a key to a newer one. The formats `debezium` and `delta` know their
             own order.
         format: `changes` (rows by the names of the table's columns), `debezium`, `delta` (Delta's change data feed), or
-            `rd.cdc.OpColumn(...)`, `rd.cdc.Debezium(...)`, `rd.cdc.DeltaFeed()` with options.
-        delete_when: Which changes delete their key; only for plain rows without an op column.
+            `rd.cdc.OpColumn(...)`, `rd.cdc.JsonRows(...)`, `rd.cdc.Debezium(...)`, `rd.cdc.DeltaFeed()` with options.
+        delete_when: Which changes delete their key, besides those that the format knows as deletes.
         columns: Set these alone and keep the rest of an existing row; this reads the table, as a merge does.
         tie: `error` when two different changes of a key are equally new, or `any` to take one of them.
         scope: As in `t.upsert()`.
         encoding: As in `t.upsert()`.
-        merge_schema: Add columns to the table that only the changes have.
-        stream_id: What the commits are marked with; left out, the id of Spark's query, which its checkpoint keeps.
+        merge_schema: Add columns to the table that only the changes have. Debezium's events have fields without types:
+            add such a column with `ALTER TABLE`, and the stream fills it from its next batch on.
+        stream_id: What the commits are marked with; left out, the id of Spark's query, which its checkpoint keeps. A
+            new checkpoint needs a new one.
         on_bad: `fail` the batch at a bad record, or `quarantine` it.
         quarantine: The table for bad records; left out, the table's name and `_quarantine`.
         resolve_every: Resolve after so many commits.
@@ -264,8 +143,11 @@ def stream(
         on_progress: Called with a `BatchProgress` after each batch.
 
     Examples:
-        >>> changes = spark.readStream.text("events")  # doctest: +SKIP
-        >>> rd.cdc.stream(changes, t, "id", format="debezium").start(checkpoint="state")  # doctest: +SKIP
+        >>> stream = rd.cdc.stream(events, t, key="id", format="debezium", branch="ingest", publish="main")
+        >>> stream.start(checkpoint="state", available_now=True).await_termination()
+        True
+        >>> spark.table("lake.db.orders").count()  # main is resolved: Iceberg reads it without rowdelta
+        3
     """
     if on_bad not in ON_BAD:
         raise InputError(f"unknown on_bad {on_bad!r}", hint="use 'fail' or 'quarantine'")
@@ -273,17 +155,23 @@ def stream(
         raise InputError("the source is no stream", hint="use spark.readStream, or t.upsert() for one batch")
     if publish is not None and (branch or table.branch) == publish:
         raise InputError(f"the stream writes to {publish!r} itself", hint="name another branch: branch='ingest'")
-    target = _on_branch(table, branch)
     records = _records(format)
+    if merge_schema and isinstance(records, Debezium):
+        raise InputError(
+            "merge_schema cannot add fields of Debezium's events to the table: they have no types",
+            hint="ALTER TABLE ... ADD COLUMN adds one, also while the stream runs",
+        )
+    target = _on_branch(table, branch)
+    if publish is not None:
+        target.metadata.head(publish)  # a branch that does not exist fails here, not after some batches
     order = ORDER if order_by is None else order_by
-    deletes = DELETED if delete_when is None else delete_when
     spare = f"{target.name}_quarantine" if quarantine is None else quarantine
     handle = target._handle  # noqa: SLF001 - a table's own stream
     return ChangeStream(
         source,
         target,
         records,
-        ChangeRules.of(key, order, deletes, tie, (DELETED, ORDER, *records.aside)),
+        ChangeRules.of(key, order, _deletes(delete_when), tie, (DELETED, ORDER, *records.aside)),
         ResolvePolicy(resolve_every, max_debt, publish),
         Quarantine(handle.spark, spare if on_bad == "quarantine" else None),
         stream_id,
@@ -300,6 +188,14 @@ def _records(format: str | Records) -> Records:  # noqa: A002 - Spark's own word
     return FORMATS[format]
 
 
+def _deletes(delete_when: str | Column | None) -> str | Column:
+    """What the reader knows as a delete, and what the caller does."""
+    if delete_when is None:
+        return DELETED
+    given = F.expr(delete_when) if isinstance(delete_when, str) else delete_when
+    return F.col(DELETED) | F.coalesce(given, F.lit(False))
+
+
 def _on_branch(table: Table, branch: str | None) -> Table:
     """The table on a branch; one that does not exist starts at the head of the table's own."""
     if branch is None or branch == table.branch:
@@ -308,7 +204,3 @@ def _on_branch(table: Table, branch: str | None) -> Table:
     if branch not in handle.metadata.branches:
         create_branch(handle, branch)
     return open_table(handle.spark, table.name, branch)
-
-
-def _age(newest: dt.datetime | None) -> float | None:
-    return None if newest is None else max(0.0, (dt.datetime.now() - newest).total_seconds())  # noqa: DTZ005 - as Spark gives it

@@ -2,45 +2,33 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
-from pyspark.errors import PySparkException
 
 from rowdelta.cli.output import print_json, print_rows
-from rowdelta.cli.warehouse import CATALOG
-from rowdelta.errors import InputError, TableError
-from rowdelta.session import session
+from rowdelta.cli.warehouse import open_spark
+from rowdelta.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Sequence
 
     from pyspark.sql import DataFrame
 
+    from rowdelta.cli.place import Place
     from rowdelta.ops import Operation, Result
     from rowdelta.ops.delete_keys import DeleteKeysResult
     from rowdelta.ops.operation import ResultT
+    from rowdelta.ops.upsert import UpsertResult
 
 
-@contextmanager
-def spark_errors() -> Iterator[None]:
-    """Spark's own errors become one message, too; what follows its query plan is left out."""
-    try:
-        yield
-    except PySparkException as error:
-        raise InputError(str(error).strip().split(";\n")[0]) from error
-
-
-def run_sql(text: str, warehouse: Path) -> DataFrame:
-    """Runs a statement with a warehouse folder as the current catalog."""
+def run_sql(text: str, place: Place) -> DataFrame:
+    """Runs a statement; names without a catalog belong to the default catalog of the place."""
     from rowdelta.sql import sql
 
-    if not warehouse.is_dir():
-        raise TableError(f"no warehouse at {warehouse}", hint="name the folder that holds the namespaces")
-    spark = session(warehouse, CATALOG)
-    spark.sql(f"USE {CATALOG}")
+    spark = open_spark(place)
+    if place.default_catalog is not None:
+        spark.sql(f"USE {place.default_catalog}")
     return sql(spark, text)
 
 
@@ -110,6 +98,18 @@ def key_counts(result: DeleteKeysResult) -> list[str]:
     """What a delete by key wrote down, and why so."""
     files = ", ".join(f"{count} {name}" for name, count in result.encodings.items())
     line = f"{result.keys:,} keys in {files} ({result.bytes_added:,} bytes), snapshot {result.snapshot_id}"
+    return [line, *(f"  {reason}" for reason in result.reasons)]
+
+
+def upsert_counts(result: UpsertResult) -> list[str]:
+    """How many keys an upsert took, and how it wrote them down."""
+    if not result.encodings:  # some columns alone: a merge, which knows the rows
+        return _row_counts(result)
+    files = ", ".join(f"{count} {name}" for name, count in result.encodings.items())
+    line = (
+        f"{result.keys:,} keys in {files}, of which {result.keys_deleted:,} are deleted; {result.rows_inserted:,} "
+        f"rows written ({result.bytes_added:,} bytes), snapshot {result.snapshot_id}"
+    )
     return [line, *(f"  {reason}" for reason in result.reasons)]
 
 

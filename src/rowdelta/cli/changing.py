@@ -7,88 +7,97 @@ from typing import Annotated
 
 import typer
 
-from rowdelta.cli.options import AsJson, Branch, DryRun, TableName, Warehouse, app
+from rowdelta.cli.options import CHANGE, AsJson, Branch, DryRun, Encoding, Isolation, Mode, Scope, TableName, app, names
+from rowdelta.cli.place import Place  # noqa: TC001 - typer reads it
 
 
 @app.command(
-    "delete-keys", epilog="Example: `rowdelta delete-keys db.orders --keys gone.parquet --warehouse warehouse`"
+    "delete-keys",
+    epilog="Example: `rowdelta delete-keys db.orders --keys gone.parquet --warehouse warehouse`",
+    rich_help_panel=CHANGE,
 )
 def delete_keys(
     table: TableName,
-    warehouse: Warehouse,
+    place: Place,
     keys: Annotated[Path, typer.Option(exists=True, help="The keys: a .parquet, .csv (with a header) or .json file.")],
     key: Annotated[
         str | None, typer.Option(help="Key columns, separated by commas; all of the file's by default.")
     ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(help="deletion-vector, hash-map or full-row: this one or fail.")
-    ] = None,
+    scope: Scope = "auto",
+    encoding: Encoding = None,
     branch: Branch = "main",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Delete the rows that have one of the keys in a file, without scanning the table."""
     from rowdelta.cli.changes import key_counts, run_operation
-    from rowdelta.cli.warehouse import open_table, read_keys
+    from rowdelta.cli.files import read_rows
+    from rowdelta.cli.warehouse import open_table
 
-    target = open_table(table, warehouse, branch)
-    frame = read_keys(keys, target)
-    names = frame.columns if key is None else [name.strip() for name in key.split(",")]
-    operation = target.delete_keys(frame, names, encoding=encoding)
+    target = open_table(table, place, branch)
+    frame = read_rows(keys, target)
+    operation = target.delete_keys(frame, frame.columns if key is None else names(key), encoding=encoding, scope=scope)
     run_operation(operation, dry_run=dry_run, as_json=as_json, tell=key_counts, nothing="no keys")
 
 
 @app.command(
-    epilog="Example: `rowdelta sql 'SELECT region, count(*) FROM db.orders GROUP BY region' --warehouse warehouse`"
+    epilog="Example: `rowdelta sql 'SELECT region, count(*) FROM db.orders GROUP BY region' --warehouse warehouse`",
+    rich_help_panel=CHANGE,
 )
 def sql(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="One statement of Spark SQL.")],
-    warehouse: Warehouse,
+    place: Place,
     limit: Annotated[int, typer.Option(min=1, help="Rows to show at most.")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """Run SQL: changes by rowdelta, queries with every delete applied, the rest by Spark."""
-    from rowdelta.cli.changes import run_sql, show_frame, spark_errors
+    from rowdelta.cli.changes import run_sql, show_frame
 
-    with spark_errors():
-        show_frame(run_sql(text, warehouse), limit, as_json=as_json)
+    show_frame(run_sql(text, place), limit, as_json=as_json)
 
 
-@app.command(epilog="Example: `rowdelta delete db.orders --where \"status = 'void'\" --warehouse warehouse`")
+@app.command(
+    epilog="Example: `rowdelta delete db.orders --where \"status = 'void'\" --warehouse warehouse`",
+    rich_help_panel=CHANGE,
+)
 def delete(
     table: TableName,
-    warehouse: Warehouse,
+    place: Place,
     where: Annotated[str, typer.Option(help="Rows to delete, as a SQL predicate; `true` for all.")],
+    mode: Mode = None,
+    isolation: Isolation = None,
     branch: Branch = "main",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Delete the rows of a table that match a predicate."""
-    from rowdelta.cli.changes import run_operation, spark_errors
+    from rowdelta.cli.changes import run_operation
     from rowdelta.cli.warehouse import open_table
 
-    with spark_errors():
-        run_operation(open_table(table, warehouse, branch).delete(where), dry_run=dry_run, as_json=as_json)
+    operation = open_table(table, place, branch).delete(where, mode=mode, isolation=isolation)
+    run_operation(operation, dry_run=dry_run, as_json=as_json)
 
 
 @app.command(
-    epilog="Example: `rowdelta update db.orders --set 'amount=amount * 1.1' --where 'id = 7' --warehouse warehouse`"
+    epilog="Example: `rowdelta update db.orders --set 'amount=amount * 1.1' --where 'id = 7' --warehouse warehouse`",
+    rich_help_panel=CHANGE,
 )
 def update(
     table: TableName,
-    warehouse: Warehouse,
+    place: Place,
     values: Annotated[list[str], typer.Option("--set", help="A column and its new value: `column=expression`.")],
     where: Annotated[str, typer.Option(help="Rows to update, as a SQL predicate; `true` for all.")],
+    mode: Mode = None,
+    isolation: Isolation = None,
     branch: Branch = "main",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Set columns of the rows of a table that match a predicate; repeat `--set` for more columns."""
-    from rowdelta.cli.changes import assignments, run_operation, spark_errors
+    from rowdelta.cli.changes import assignments, run_operation
     from rowdelta.cli.warehouse import open_table
 
-    operation = open_table(table, warehouse, branch).update().where(where)
+    operation = open_table(table, place, branch).update(mode=mode, isolation=isolation).where(where)
     for column, value in assignments(values).items():
         operation = operation.set(column, value)
-    with spark_errors():
-        run_operation(operation, dry_run=dry_run, as_json=as_json)
+    run_operation(operation, dry_run=dry_run, as_json=as_json)

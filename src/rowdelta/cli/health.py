@@ -7,28 +7,30 @@ from typing import Annotated
 
 import typer
 
-from rowdelta.cli.options import AsJson, Branch, DryRun, TableName, Warehouse, app
+from rowdelta.cli.options import LOOK, MAINTAIN, AsJson, Branch, DryRun, Snapshot, TableName, app
 from rowdelta.cli.output import print_json
+from rowdelta.cli.place import Place  # noqa: TC001 - typer reads it
 
 OlderThan = Annotated[
     str | None, typer.Option("--older-than", help="A time (`2024-01-31`, UTC) or an age (`5d`, `36h`).")
 ]
 
 
-@app.command(epilog="Example: `rowdelta debt db.orders --warehouse warehouse --html debt.html`")
+@app.command(epilog="Example: `rowdelta debt db.orders --warehouse warehouse --html debt.html`", rich_help_panel=LOOK)
 def debt(
     table: TableName,
-    warehouse: Warehouse,
+    place: Place,
     plot: Annotated[Path | None, typer.Option(help="Also draw it: a .png, .svg or .pdf file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Also write the report as one HTML page.")] = None,
     top: Annotated[int, typer.Option(min=1, help="Partitions and data files to list.")] = 10,
+    snapshot: Snapshot = None,
     branch: Branch = "main",
     as_json: AsJson = False,
 ) -> None:
     """Show what the deletes of a table cost its readers, who can read it, and what to do about it."""
     from rowdelta.cli.warehouse import open_table
 
-    found = open_table(table, warehouse, branch).debt()
+    found = open_table(table, place, branch).debt(snapshot)
     if as_json:
         typer.echo(found.to_json())
     else:
@@ -38,35 +40,38 @@ def debt(
             typer.echo(f"wrote {path}", err=as_json)
 
 
-@app.command(epilog="Example: `rowdelta advise db.orders --warehouse warehouse`")
-def advise(table: TableName, warehouse: Warehouse, branch: Branch = "main", as_json: AsJson = False) -> None:
+@app.command(epilog="Example: `rowdelta advise db.orders --warehouse warehouse`", rich_help_panel=LOOK)
+def advise(table: TableName, place: Place, branch: Branch = "main", as_json: AsJson = False) -> None:
     """Recommend encoding, mode and a maintenance schedule, by the debt and the recent commits."""
     from rich.console import Console
 
     from rowdelta.cli.warehouse import open_table
     from rowdelta.report import advice_text, commands
 
-    found = open_table(table, warehouse, branch).advise()
-    place = ("--warehouse", str(warehouse))
+    found = open_table(table, place, branch).advise()
     if as_json:
-        lines = [commands(found.table, item, place) for item in found.recommendations]
+        lines = [commands(found.table, item, place.words) for item in found.recommendations]
         document = found.to_dict()
         for item, shell in zip(document["recommendations"], lines, strict=True):
             item["shell"] = shell
         print_json(document)
     else:
-        Console(highlight=False).print(advice_text(found, place), soft_wrap=True)
+        Console(highlight=False).print(advice_text(found, place.words), soft_wrap=True)
 
 
-@app.command("remove-dangling", epilog="Example: `rowdelta remove-dangling db.orders --warehouse warehouse --dry-run`")
+@app.command(
+    "remove-dangling",
+    epilog="Example: `rowdelta remove-dangling db.orders --warehouse warehouse --dry-run`",
+    rich_help_panel=MAINTAIN,
+)
 def remove_dangling(
-    table: TableName, warehouse: Warehouse, branch: Branch = "main", dry_run: DryRun = False, as_json: AsJson = False
+    table: TableName, place: Place, branch: Branch = "main", dry_run: DryRun = False, as_json: AsJson = False
 ) -> None:
     """Remove delete files that apply to no data file any more."""
     from rowdelta.cli.changes import run_operation
     from rowdelta.cli.warehouse import open_table
 
-    operation = open_table(table, warehouse, branch).remove_dangling()
+    operation = open_table(table, place, branch).remove_dangling()
     run_operation(
         operation,
         dry_run=dry_run,
@@ -76,10 +81,13 @@ def remove_dangling(
     )
 
 
-@app.command(epilog="Example: `rowdelta expire db.orders --warehouse warehouse --older-than 5d --retain-last 10`")
+@app.command(
+    epilog="Example: `rowdelta expire db.orders --warehouse warehouse --older-than 5d --retain-last 10`",
+    rich_help_panel=MAINTAIN,
+)
 def expire(
     table: TableName,
-    warehouse: Warehouse,
+    place: Place,
     older_than: OlderThan = None,
     retain_last: Annotated[int | None, typer.Option(min=1, help="Snapshots of each branch to keep anyway.")] = None,
     dry_run: DryRun = False,
@@ -90,7 +98,7 @@ def expire(
     from rowdelta.cli.changes import executed
     from rowdelta.cli.warehouse import open_table
 
-    operation = open_table(table, warehouse).expire(parse_age(older_than), retain_last)
+    operation = open_table(table, place).expire(parse_age(older_than), retain_last)
     result = executed(operation, dry_run=dry_run, as_json=as_json)
     if result is not None:
         metadata = result.manifests_removed + result.manifest_lists_removed
@@ -100,10 +108,15 @@ def expire(
         )
 
 
-@app.command(epilog="Example: `rowdelta orphans db.orders --warehouse warehouse --older-than 7d`")
-def orphans(
+@app.command("orphans", hidden=True)
+@app.command(
+    "remove-orphans",
+    epilog="Example: `rowdelta remove-orphans db.orders --warehouse warehouse --older-than 7d`",
+    rich_help_panel=MAINTAIN,
+)
+def remove_orphans(
     table: TableName,
-    warehouse: Warehouse,
+    place: Place,
     older_than: OlderThan = None,
     delete: Annotated[bool, typer.Option("--delete", help="Remove them; without it they are only listed.")] = False,
     dry_run: DryRun = False,
@@ -113,7 +126,7 @@ def orphans(
     from rowdelta.cli.ages import parse_age
     from rowdelta.cli.warehouse import open_table
 
-    operation = open_table(table, warehouse).remove_orphans(parse_age(older_than), dry_run=dry_run or not delete)
+    operation = open_table(table, place).remove_orphans(parse_age(older_than), dry_run=dry_run or not delete)
     result = operation.execute()
     if as_json:
         print_json(result.to_dict())

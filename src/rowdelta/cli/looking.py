@@ -9,11 +9,12 @@ from typing import Annotated
 import typer
 
 from rowdelta.cli import puffin as puffin_report
-from rowdelta.cli.options import AsJson, Branch, TableName, Warehouse, app
+from rowdelta.cli.options import LOOK, MORE, AsJson, Branch, Snapshot, TableName, app, names
 from rowdelta.cli.output import print_json, print_rows
+from rowdelta.cli.place import Place  # noqa: TC001 - typer reads it
 
 
-@app.command(epilog="Example: `rowdelta version --json`")
+@app.command(epilog="Example: `rowdelta version --json`", rich_help_panel=MORE)
 def version(as_json: AsJson = False) -> None:
     """Show the versions of rowdelta and of what it runs on."""
     from importlib.metadata import version as installed
@@ -36,7 +37,7 @@ def version(as_json: AsJson = False) -> None:
             typer.echo(f"{name} {value}")
 
 
-@app.command(epilog="Example: `rowdelta puffin data/00000-deletes.puffin`")
+@app.command(epilog="Example: `rowdelta puffin data/00000-deletes.puffin`", rich_help_panel=LOOK)
 def puffin(
     file: Annotated[Path, typer.Argument(help="A local Puffin file.", exists=True, dir_okay=False, readable=True)],
     as_json: AsJson = False,
@@ -49,17 +50,20 @@ def puffin(
         puffin_report.show(report)
 
 
-@app.command("delete-files", epilog="Example: `rowdelta delete-files db.orders --warehouse warehouse`")
+@app.command(
+    "delete-files", epilog="Example: `rowdelta delete-files db.orders --warehouse warehouse`", rich_help_panel=LOOK
+)
 def delete_files(
     table: TableName,
-    warehouse: Warehouse,
+    place: Place,
+    snapshot: Snapshot = None,
     branch: Branch = "main",
     as_json: AsJson = False,
 ) -> None:
     """List the live delete files of a table, and how many data files each can still apply to."""
     from rowdelta.cli.warehouse import open_table
 
-    rows = open_table(table, warehouse, branch).delete_files().toArrow().to_pylist()
+    rows = open_table(table, place, branch).delete_files(snapshot).toArrow().to_pylist()
     if as_json:
         print_json(rows)
     elif rows:
@@ -69,26 +73,26 @@ def delete_files(
         typer.echo("no delete files")
 
 
-@app.command(epilog="Example: `rowdelta read db.orders --warehouse warehouse --where 'amount > 10' --limit 5`")
+@app.command(
+    epilog="Example: `rowdelta read db.orders --warehouse warehouse --where 'amount > 10' --limit 5`",
+    rich_help_panel=LOOK,
+)
 def read(
     table: TableName,
-    warehouse: Warehouse,
+    place: Place,
     where: Annotated[str | None, typer.Option(help="Rows to show, as a SQL predicate.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to show, separated by commas.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Rows to show at most.")] = 20,
-    snapshot: Annotated[int | None, typer.Option(help="The state after this snapshot.")] = None,
+    snapshot: Snapshot = None,
+    timestamp: Annotated[str | None, typer.Option(help="The state at this time, `2024-01-31 12:00`, in UTC.")] = None,
+    tag: Annotated[str | None, typer.Option(help="The state of this tag.")] = None,
     branch: Branch = "main",
     as_json: AsJson = False,
 ) -> None:
     """Show live rows of a table, every kind of delete applied."""
+    from rowdelta.cli.changes import show_frame
     from rowdelta.cli.warehouse import open_table
 
-    names = None if columns is None else [name.strip() for name in columns.split(",")]
-    frame = open_table(table, warehouse, branch).read(where, names, snapshot_id=snapshot).limit(limit)
-    rows = frame.toArrow().to_pylist()
-    if as_json:
-        print_json(rows)
-    elif rows:
-        print_rows(rows, frame.columns)
-    else:
-        typer.echo("no rows")
+    wanted = None if columns is None else names(columns)
+    frame = open_table(table, place, branch).read(where, wanted, snapshot_id=snapshot, timestamp=timestamp, tag=tag)
+    show_frame(frame, limit, as_json=as_json)

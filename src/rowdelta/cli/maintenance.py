@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rowdelta.cli.options import AsJson, Branch, DryRun, TableName, Warehouse, app
+from rowdelta.cli.options import MAINTAIN, AsJson, Branch, DryRun, TableName, app
+from rowdelta.cli.place import Place  # noqa: TC001 - typer reads it
 from rowdelta.errors import InputError
 
 Verify = Annotated[
@@ -18,10 +19,10 @@ Verify = Annotated[
 Memory = Annotated[str, typer.Option(help="How much memory the positions of one group of files may take.")]
 
 
-@app.command(epilog="Example: `rowdelta resolve db.orders --warehouse warehouse --dry-run`")
+@app.command(epilog="Example: `rowdelta resolve db.orders --warehouse warehouse --dry-run`", rich_help_panel=MAINTAIN)
 def resolve(
     table: TableName,
-    warehouse: Warehouse,
+    place: Place,
     where: Annotated[str | None, typer.Option(help="Only the deletes of these partitions, as a predicate.")] = None,
     publish: Annotated[str | None, typer.Option(help="A branch to move to the resolved state, such as main.")] = None,
     partial_progress: Annotated[
@@ -36,7 +37,7 @@ def resolve(
     """Turn equality deletes and vectors into deletion vectors or position deletes, which every engine reads."""
     from rowdelta.cli.warehouse import open_table
 
-    operation = open_table(table, warehouse, branch).resolve(
+    operation = open_table(table, place, branch).resolve(
         where, publish, verify=verify, memory=memory, partial_progress=partial_progress
     )
     _run(operation, _resolved, dry_run=dry_run, as_json=as_json)
@@ -58,10 +59,11 @@ def _resolved(result: Any) -> list[str]:
     "rewrite-deletes",
     epilog="Example: `rowdelta rewrite-deletes db.orders --to deletion-vector --where \"encoding = 'full-row'\" "
     "--warehouse warehouse`",
+    rich_help_panel=MAINTAIN,
 )
 def rewrite_deletes(
     table: TableName,
-    warehouse: Warehouse,
+    place: Place,
     to: Annotated[
         str | None, typer.Option("--to", help="deletion-vector, full-row or hash-map; without it encodings stay.")
     ] = None,
@@ -82,7 +84,7 @@ def rewrite_deletes(
     """Write delete files anew, in another encoding or as fewer files."""
     from rowdelta.cli.warehouse import open_table
 
-    operation = open_table(table, warehouse, branch).rewrite_deletes(
+    operation = open_table(table, place, branch).rewrite_deletes(
         to, where, min_input_files=min_input_files, target_size=target_size, verify=verify
     )
     _run(operation, _rewritten, dry_run=dry_run, as_json=as_json)
@@ -96,10 +98,13 @@ def _rewritten(result: Any) -> list[str]:
     return [counts, *(f"skipped {reason}" for reason in result.skipped)]
 
 
-@app.command(epilog="Example: `rowdelta compact db.orders --option delete-file-threshold=1 --warehouse warehouse`")
+@app.command(
+    epilog="Example: `rowdelta compact db.orders --option delete-file-threshold=1 --warehouse warehouse`",
+    rich_help_panel=MAINTAIN,
+)
 def compact(
     table: TableName,
-    warehouse: Warehouse,
+    place: Place,
     strategy: Annotated[str, typer.Option(help="binpack, sort or zorder.")] = "binpack",
     sort_order: Annotated[str | None, typer.Option(help="Columns to sort by, or to interleave for zorder.")] = None,
     where: Annotated[str | None, typer.Option(help="Only files that may hold matching rows.")] = None,
@@ -115,7 +120,7 @@ def compact(
     """Rewrite data files with Iceberg's own action, after resolving what it should not apply itself."""
     from rowdelta.cli.warehouse import open_table
 
-    operation = open_table(table, warehouse, branch).compact(
+    operation = open_table(table, place, branch).compact(
         strategy, sort_order=sort_order, where=where, options=_options(option or []), verify=verify, memory=memory
     )
     _run(operation, _compacted, dry_run=dry_run, as_json=as_json)
@@ -147,10 +152,9 @@ def _options(texts: list[str]) -> dict[str, str]:
 
 def _run(operation: Any, told: Any, *, dry_run: bool, as_json: bool) -> None:
     """Prints the plan of an operation, or runs it and prints what it did."""
-    from rowdelta.cli.changes import executed, spark_errors
+    from rowdelta.cli.changes import executed
 
-    with spark_errors():
-        result = executed(operation, dry_run=dry_run, as_json=as_json)
+    result = executed(operation, dry_run=dry_run, as_json=as_json)
     if result is None:
         return
     snapshot = "nothing changed" if result.snapshot_id is None else f"snapshot {result.snapshot_id}"

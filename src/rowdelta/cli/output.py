@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -15,9 +17,25 @@ if TYPE_CHECKING:
 WIDE_ENOUGH = 200
 
 
-def print_json(document: Any) -> None:
-    """Prints one JSON document."""
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+def print_json(document: Any, indent: int | None = 2) -> None:
+    """Prints one JSON document; with `indent=None` it is one line.
+
+    Examples:
+        >>> print_json({"id": 7, "share": float("nan"), "bytes": b"abc"}, indent=None)
+        {"id": 7, "share": "NaN", "bytes": "YWJj"}
+    """
+    typer.echo(json.dumps(_plain(document), indent=indent, ensure_ascii=False, allow_nan=False, default=str))
+
+
+def _plain(value: Any) -> Any:
+    """JSON has neither NaN nor bytes: as Spark's `to_json` does, they are written as text."""
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:

@@ -7,14 +7,16 @@ from typing import Annotated
 
 import typer
 
-from rowdelta.cli.options import AsJson, app
+from rowdelta.cli.options import CHANGE, App, AsJson, app
+from rowdelta.cli.place import Place  # noqa: TC001 - typer reads it
 
-cdc = typer.Typer(help="Streams of changes into tables.", no_args_is_help=True, rich_markup_mode="markdown")
-app.add_typer(cdc, name="cdc")
+cdc = App(help="Streams of changes into tables.", no_args_is_help=True, rich_markup_mode="markdown")
+app.add_typer(cdc, name="cdc", rich_help_panel=CHANGE)
 
 
 @cdc.command(epilog="Example: `rowdelta cdc run --config pipeline.yaml`")
 def run(
+    place: Place,
     config: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="The pipeline, as YAML.")],
     kafka: Annotated[bool, typer.Option("--kafka", help="Load Spark's Kafka package.")] = False,
     as_json: AsJson = False,
@@ -23,4 +25,4 @@ def run(
     from rowdelta.cli.pipeline_config import read_config
     from rowdelta.cli.pipeline_run import run_pipeline
 
-    run_pipeline(read_config(config), kafka=kafka, as_json=as_json)
+    run_pipeline(read_config(config), place, kafka=kafka, as_json=as_json)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
@@ -12,6 +14,8 @@ from rowdelta.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
+_VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
+
 
 @dataclass(frozen=True)
 class Source:
@@ -19,15 +23,16 @@ class Source:
 
     Attributes:
         files: A folder of JSON files, one change a line.
-        kafka: Options of Spark's Kafka source, such as `kafka.bootstrap.servers` and `subscribe`.
-        schema: The columns of plain rows in files, as SQL; Debezium events need none.
+        kafka: Options of Spark's Kafka source, such as `kafka.bootstrap.servers` and `subscribe`. A value may also be
+            a list of names, or the offsets of partitions as names and values.
+        schema: The fields of plain rows, as SQL; left out, the table's columns and `op`. Debezium events need none.
         options: Further options of the reader.
     """
 
     files: str | None = None
-    kafka: dict[str, str] = field(default_factory=dict)
+    kafka: dict[str, Any] = field(default_factory=dict)
     schema: str | None = None
-    options: dict[str, str] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,10 @@ class Pipeline:
         create: The columns of the table as SQL, to make it where it does not exist.
         properties: Table properties for `create`.
         format: `debezium` or `changes`.
-        op: The column of plain rows that says what was done.
-        time_unit: What numbers in timestamp columns of events count.
+        op: The field of plain rows that says what was done.
+        time_unit: What numbers in timestamp columns count: `millis`, `micros` or `nanos`.
+        decimals: What text in decimal columns is: `text` of a number, or `base64`.
+        unknown_fields: Fields of events that the table does not have: `bad`, or `ignore`.
         every: Time between two batches; left out, all that is there is taken, then the stream stops.
         stream: Further arguments of `rd.cdc.stream()`: `order_by`, `on_bad`, `branch`, `publish`, `resolve_every`, ...
     """
@@ -55,23 +62,25 @@ class Pipeline:
     source: Source
     checkpoint: str
     warehouse: str | None = None
-    conf: dict[str, str] = field(default_factory=dict)
+    conf: dict[str, Any] = field(default_factory=dict)
     create: str | None = None
     properties: dict[str, str] = field(default_factory=dict)
     format: str = "debezium"
     op: str | None = None
     time_unit: str | None = None
+    decimals: str = "text"
+    unknown_fields: str = "bad"
     every: str | None = None
     stream: dict[str, Any] = field(default_factory=dict)
 
 
 def read_config(path: Path) -> Pipeline:
-    """Reads and checks a file; folders in it are relative to it."""
+    """Reads and checks a file; folders in it are relative to it, and `${NAME}` is a variable of the environment."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not YAML: {error}") from error
-    values = _checked(document, Pipeline, str(path), ("table", "key", "source", "checkpoint"))
+    values = _checked(_filled(document, path), Pipeline, str(path), ("table", "key", "source", "checkpoint"))
     source = Source(**_checked(values["source"], Source, f"{path}: source", ()))
     if (source.files is None) == (not source.kafka):
         raise InputError(f"{path}: source needs either files or kafka", hint="files: a folder, or kafka: its options")
@@ -96,6 +105,21 @@ def _checked(document: Any, kind: type, where: str, required: tuple[str, ...]) -
     if missing:
         raise InputError(f"{where} has no {', '.join(missing)}")
     return dict(document)
+
+
+def _filled(value: Any, path: Path) -> Any:
+    """The document with variables of the environment in it, so that passwords need not be in a file."""
+    if isinstance(value, dict):
+        return {name: _filled(part, path) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_filled(part, path) for part in value]
+    return _VARIABLE.sub(lambda found: _variable(found[1], path), value) if isinstance(value, str) else value
+
+
+def _variable(name: str, path: Path) -> str:
+    if name not in os.environ:
+        raise InputError(f"{path} uses ${{{name}}}, which the environment does not have", hint=f"export {name}=...")
+    return os.environ[name]
 
 
 def _place(path: Path, folder: str) -> str:

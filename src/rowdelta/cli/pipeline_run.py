@@ -2,59 +2,71 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import pyspark
 import typer
-from pyspark.sql import SparkSession
+from pyspark.errors import AnalysisException
 
-from rowdelta.cdc import Debezium, OpColumn, stream
-from rowdelta.cli.changes import spark_errors
+from rowdelta.cdc import Debezium, JsonRows, stream
+from rowdelta.cli.output import print_json
 from rowdelta.errors import InputError, TableError
-from rowdelta.iceberg import ICEBERG_PACKAGE
 from rowdelta.session import session
 from rowdelta.table import table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from rowdelta.cdc import BatchProgress, Records
-    from rowdelta.cli.pipeline_config import Pipeline
+    from rowdelta.cli.pipeline_config import Pipeline, Source
+    from rowdelta.cli.place import Place
     from rowdelta.table import Table
 
 KAFKA_PACKAGE: Final = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
+# All of the topic, as all files of a folder, and no more at once than a batch may hold.
+_KAFKA: Final = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "1000000"}
+_FILES: Final = {"maxFilesPerTrigger": "1"}
+# Arguments of `stream()` that the file has in other places.
+_ELSEWHERE: Final = {"source", "table", "key", "format", "on_progress"}
 
 
-def run_pipeline(pipeline: Pipeline, *, kafka: bool, as_json: bool) -> None:
-    """Starts Spark, opens or makes the table, and follows the stream to its end."""
-    with spark_errors():
-        spark = _spark(pipeline, kafka=kafka)
-        target = _table(spark, pipeline)
-        told = _as_json if as_json else _as_line
-        changes = stream(
-            _source(spark, pipeline),
-            target,
-            pipeline.key,
-            format=_format(pipeline),
-            on_progress=told,
-            **pipeline.stream,
-        )
-        running = changes.start(pipeline.checkpoint, every=pipeline.every, available_now=pipeline.every is None)
-        try:
-            running.await_termination()
-        except KeyboardInterrupt:
-            running.stop()
-            typer.echo("stopped", err=True)
+def run_pipeline(pipeline: Pipeline, place: Place, *, kafka: bool, as_json: bool) -> None:
+    """Starts Spark, opens or makes the table, and follows the stream to its end.
+
+    Args:
+        pipeline: What the file says.
+        place: A warehouse or Spark settings of the command line, which win over those of the file.
+        kafka: Load Spark's Kafka package.
+        as_json: Print batches as JSON, one a line.
+    """
+    reader, further = _format(pipeline), _arguments(pipeline)
+    spark = _spark(pipeline, place, kafka=kafka)
+    lines = None if sys.stderr.isatty() else _as_line  # a terminal has lines of its own
+    changes = stream(
+        _source(spark, pipeline.source),
+        _table(spark, pipeline),
+        pipeline.key,
+        format=reader,
+        on_progress=_as_json if as_json else lines,
+        **further,
+    )
+    running = changes.start(pipeline.checkpoint, every=pipeline.every, available_now=pipeline.every is None)
+    try:
+        running.await_termination()
+    except KeyboardInterrupt:
+        running.stop()
+        typer.echo("stopped", err=True)
 
 
-def _spark(pipeline: Pipeline, *, kafka: bool) -> SparkSession:
-    config = {name: str(value) for name, value in pipeline.conf.items()}
+def _spark(pipeline: Pipeline, place: Place, *, kafka: bool) -> SparkSession:
+    config = {**_options(pipeline.conf), **place.settings}
     if kafka:
-        config["spark.jars.packages"] = ",".join([config.get("spark.jars.packages", ICEBERG_PACKAGE), KAFKA_PACKAGE])
-    elif pipeline.source.kafka and SparkSession.getActiveSession() is None:
-        raise InputError("a Kafka source needs Spark's Kafka package", hint="run it with --kafka")
-    return session(pipeline.warehouse or ".", config=config)
+        config["spark.jars.packages"] = ",".join(filter(None, [config.get("spark.jars.packages"), KAFKA_PACKAGE]))
+    own_catalog = any(name.startswith("spark.sql.catalog.") for name in config)
+    return session(place.warehouse or pipeline.warehouse or (None if own_catalog else "."), config=config)
 
 
 def _table(spark: SparkSession, pipeline: Pipeline) -> Table:
@@ -71,25 +83,56 @@ def _table(spark: SparkSession, pipeline: Pipeline) -> Table:
     return table(spark, pipeline.table)
 
 
-def _source(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
-    source = pipeline.source
-    if source.kafka:
-        return spark.readStream.format("kafka").options(**source.kafka).load()
-    assert source.files is not None
-    reader = spark.readStream.options(**{"maxFilesPerTrigger": "1", **source.options})
-    if pipeline.format == "debezium":
-        return reader.text(source.files)
-    if source.schema is None:
-        raise InputError("plain rows in files need a schema", hint="source: {files: ..., schema: 'id bigint, ...'}")
-    return reader.schema(source.schema).json(source.files)
+def _source(spark: SparkSession, source: Source) -> DataFrame:
+    if not source.kafka:
+        assert source.files is not None
+        return spark.readStream.options(**{**_FILES, **_options(source.options)}).text(source.files)
+    options = _options({**_KAFKA, **source.kafka, **source.options})
+    try:
+        return spark.readStream.format("kafka").options(**options).load()
+    except AnalysisException as error:
+        if "find data source" not in str(error):
+            raise
+        raise InputError(
+            "Spark has no Kafka package", hint=f"run it with --kafka, which loads {KAFKA_PACKAGE}"
+        ) from error
+
+
+def _options(values: dict[str, Any]) -> dict[str, str]:
+    """Options as Spark takes them: all of them text, lists with commas, and offsets of partitions as JSON."""
+    return {name: _option(value) for name, value in values.items()}
+
+
+def _option(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return json.dumps(value) if isinstance(value, (dict, bool)) else str(value)
 
 
 def _format(pipeline: Pipeline) -> Records:
     if pipeline.format == "debezium":
-        return Debezium(time_unit=pipeline.time_unit)
+        return Debezium(
+            time_unit=pipeline.time_unit, decimals=pipeline.decimals, unknown_fields=pipeline.unknown_fields
+        )
     if pipeline.format == "changes":
-        return OpColumn(op=pipeline.op)
+        return JsonRows(
+            pipeline.source.schema,
+            pipeline.op,
+            time_unit=pipeline.time_unit,
+            decimals=pipeline.decimals,
+            options=_options(pipeline.source.options),
+        )
     raise InputError(f"unknown format {pipeline.format!r}", hint="use debezium or changes")
+
+
+def _arguments(pipeline: Pipeline) -> dict[str, Any]:
+    known = set(inspect.signature(stream).parameters) - _ELSEWHERE
+    strange = [name for name in pipeline.stream if name not in known]
+    if strange:
+        raise InputError(
+            f"stream has unknown entries {', '.join(strange)}", hint=f"known are {', '.join(sorted(known))}"
+        )
+    return pipeline.stream
 
 
 def _as_line(progress: BatchProgress) -> None:
@@ -97,5 +140,4 @@ def _as_line(progress: BatchProgress) -> None:
 
 
 def _as_json(progress: BatchProgress) -> None:
-    document: dict[str, Any] = progress.to_dict()
-    typer.echo(json.dumps(document))
+    print_json(progress.to_dict(), indent=None)

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from rowdelta.cli.options import app
+from rowdelta.cli.options import MORE, app
 
 
-@app.command(epilog="Example: `rowdelta demo --keep warehouse`")
+@app.command(epilog="Example: `rowdelta demo --keep warehouse`", rich_help_panel=MORE)
 def demo(
     keep: Annotated[
         Path | None, typer.Option(help="A folder for the warehouse, which then stays; a temporary one by default.")

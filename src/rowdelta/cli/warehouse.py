@@ -1,39 +1,50 @@
-"""Tables by name, from a warehouse folder."""
+"""Spark and its tables by name, at a place that the command line names."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from rowdelta.errors import InputError, TableError
+import typer
+
+from rowdelta.cli.place import CATALOG
+from rowdelta.errors import TableError
 from rowdelta.session import session
 from rowdelta.table import table
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from pyspark.sql import SparkSession
 
-    from pyspark.sql import DataFrame
-
+    from rowdelta.cli.place import Place
     from rowdelta.table import Table
 
-CATALOG = "lake"
-READERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json"}
+
+def open_spark(place: Place, *, delta: bool = False) -> SparkSession:
+    """Starts Spark with the catalogs of a place."""
+    if place.warehouse is None and not place.settings:
+        raise typer.BadParameter("say where the tables are: --warehouse FOLDER, --catalog-config FILE or --conf")
+    if place.warehouse is not None and not (delta or place.warehouse.is_dir()):
+        raise TableError(f"no warehouse at {place.warehouse}", hint="name the folder that holds the namespaces")
+    return session(place.warehouse, CATALOG, delta=delta, config=place.settings)
 
 
-def open_table(name: str, warehouse: Path, branch: str = "main") -> Table:
-    """Opens a table of a warehouse folder; the catalog's name may be left out."""
-    if not warehouse.is_dir():
-        raise TableError(f"no warehouse at {warehouse}", hint="name the folder that holds the namespaces")
-    full_name = name if name.startswith(f"{CATALOG}.") else f"{CATALOG}.{name}"
-    return table(session(warehouse, CATALOG), full_name, branch)
+def open_table(name: str, place: Place, branch: str = "main") -> Table:
+    """Opens a table; the name of the default catalog may be left out."""
+    spark = open_spark(place)
+    return table(spark, full_name(spark, name, place), branch)
 
 
-def read_keys(path: Path, target: Table) -> DataFrame:
-    """Reads a file of keys; columns of text formats get the types of the table."""
-    if path.suffix not in READERS:
-        raise InputError(f"{path.name} is not a kind of file that is known", hint=f"use one of {', '.join(READERS)}")
-    spark = target.read().sparkSession
-    frame = spark.read.format(READERS[path.suffix]).option("header", "true").load(str(path.absolute()))
-    if path.suffix == ".parquet":
-        return frame
-    types = {field.name.lower(): field.dataType for field in target.read().schema.fields}
-    return frame.select(*(frame[name].cast(types.get(name.lower(), "string")) for name in frame.columns))
+def full_name(spark: SparkSession, name: str, place: Place) -> str:
+    """The name of a table with its catalog."""
+    parts = re.findall(r"`(?:[^`]|``)*`|[^.`]+", name)
+    catalog = parts[0].strip("`") if parts else ""
+    default = place.default_catalog
+    if catalog == "spark_catalog" or spark.conf.get(f"spark.sql.catalog.{catalog}", None) is not None:
+        return name
+    if default is not None and (default == CATALOG or len(parts) <= 2):  # noqa: PLR2004 - namespace and table
+        return f"{default}.{name}"
+    raise TableError(
+        f"catalog {catalog!r} is not configured" if len(parts) > 1 else f"{name!r} does not say which catalog it is in",
+        hint="a table is catalog.namespace.table, and a catalog needs the setting "
+        "spark.sql.catalog.<catalog>=org.apache.iceberg.spark.SparkCatalog and its type and address",
+    )

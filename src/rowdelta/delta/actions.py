@@ -109,10 +109,10 @@ class DeltaCommit:
 
     @property
     def replaces(self) -> bool:
-        """Whether it only wrote the same rows anew, as OPTIMIZE does."""
+        """Whether the rows are the same as before, as after OPTIMIZE."""
         changes = any(add.data_change for add in self.adds.values())
         changes = changes or any(remove.data_change for remove in self.removes.values())
-        return bool(self.adds and self.removes) and not changes
+        return bool(self.adds or self.removes) and not changes
 
 
 def parse_commit(version: int, timestamp: int, text: str) -> DeltaCommit:

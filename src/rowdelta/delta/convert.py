@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.delta.actions import join_commits
-from rowdelta.delta.decision import check_target, decide
+from rowdelta.delta.decision import check_target, decide, resolve_folder
 from rowdelta.delta.mirror import FOLDER, SOURCE, TABLE_ID, Counts, Mirror, Settings, difference
 from rowdelta.delta.paths import data_path
 from rowdelta.delta.progress import showing
@@ -52,6 +53,10 @@ class FromDeltaResult(Result):
         deleted_rows: The rows that these vectors delete.
         bytes_copied: Their size.
         verified_rows: The rows that were compared and found equal; None without `verify`.
+
+    Examples:
+        >>> FromDeltaResult().mode  # of a table that is up to date
+        'none'
     """
 
     mode: str = "none"
@@ -128,8 +133,6 @@ class FromDelta(Operation[FromDeltaResult]):
         source = DeltaSource(self._spark, self._name, self._options.version)
         handle = self._open(source)
         work = decide(source, handle, self._target, self._options.mode)
-        if self._options.delete_folder is not None:
-            _check_apart(source.root, "the folder of delete files", self._options.delete_folder)
         if work.mode == "full" and handle is not None and work.from_version is not None:
             log.warning("%s is converted as a whole: %s", self._target, work.reason)
         counts = Counts()
@@ -164,7 +167,6 @@ class FromDelta(Operation[FromDeltaResult]):
             zone=self._spark.conf.get("spark.sql.session.timeZone") or "UTC",
             stats=self._options.stats,
             verify_files=self._options.verify_files,
-            folder=self._options.delete_folder,
         )
 
     def _open(self, source: DeltaSource) -> TableHandle | None:
@@ -172,7 +174,7 @@ class FromDelta(Operation[FromDeltaResult]):
         if not NewTable(self._spark, self._target, ()).exists():
             return None
         handle = TableHandle(self._spark, self._target)
-        check_target(handle, source.root, self._options.format_version)
+        check_target(handle, source.root, self._options.format_version, self._options.delete_folder)
         return handle
 
     def _create(self, source: DeltaSource, settings: Settings, progress: OnDeltaProgress) -> tuple[TableHandle, Counts]:
@@ -181,13 +183,16 @@ class FromDelta(Operation[FromDeltaResult]):
         # Refuses what cannot be had before anything is made.
         fields = convert_schema(whole.metadata).fields
         new = NewTable(self._spark, self._target, fields)
-        _check_apart(source.root, "the Iceberg table", new.location(self._options.location))
+        location = new.location(self._options.location)
+        _check_apart(source.root, "the Iceberg table", location)
         properties = {
             "format-version": str(self._options.format_version or max(VERSIONS)),
             "gc.enabled": "false",
             SOURCE: source.root,
-            **({} if self._options.delete_folder is None else {FOLDER: self._options.delete_folder}),
         }
+        if self._options.delete_folder is not None:
+            properties[FOLDER] = resolve_folder(self._options.delete_folder, location)
+            _check_apart(source.root, "the folder of delete files", properties[FOLDER])
         new.create(self._options.location, properties)
         try:
             handle = TableHandle(self._spark, self._target)
@@ -231,14 +236,21 @@ def from_delta(
         format_version: Of a new table: 3 (default) has deletion vectors, 2 has position delete files.
         snapshots: `commit` makes a snapshot of every Delta commit, `range` one of all new commits together.
         location: The folder of a new table; left out, the catalog decides.
-        delete_folder: Where delete files go; left out, the folder `deletion-vectors` of the Iceberg table.
+        delete_folder: Where delete files of a new table go: a place, or a folder of the Iceberg table; left out, its
+            folder `deletion-vectors`.
         verify: Compare the rows of both tables afterwards.
         verify_files: Read the footer of every new data file: is it there, and is it what the log says?
         progress: Called with a `DeltaProgress`; left out, a terminal shows a bar.
 
     Examples:
-        >>> import rowdelta as rd
-        >>> rd.from_delta(spark, "data/orders", "lake.db.orders").execute()  # doctest: +SKIP
+        >>> spark.range(5).write.format("delta").save("data/orders")
+        >>> result = rd.from_delta(spark, "data/orders", "lake.db.mirror", verify=True).execute()
+        >>> result.mode, result.version, result.verified_rows
+        ('full', 0, 5)
+        >>> spark.range(5, 9).write.format("delta").mode("append").save("data/orders")
+        >>> result = rd.from_delta(spark, "data/orders", "lake.db.mirror").execute()
+        >>> result.mode, result.from_version, result.version
+        ('incremental', 0, 1)
     """
     options = Options(
         mode, version, stats, format_version, snapshots, location, delete_folder, verify, verify_files, progress
@@ -275,5 +287,7 @@ def _check_apart(delta: str, what: str, place: str) -> None:
 
 
 def _plain(path: str) -> str:
-    """A path without the ways in which local paths are written."""
-    return ("/" + path[5:].lstrip("/") if path.startswith("file:") else path).rstrip("/")
+    """A path in one of the ways in which local paths, and those of S3, are written."""
+    if path.startswith("file:"):
+        path = "/" + path[5:].lstrip("/")
+    return re.sub(r"^s3[an]:", "s3:", path).rstrip("/")

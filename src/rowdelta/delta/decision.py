@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rowdelta.delta.mirror import SNAPSHOT_VERSION, SOURCE, TABLE_ID, VERSION
+from rowdelta.delta.mirror import SOURCE, TABLE_ID, VERSION, delete_folder, is_own
 from rowdelta.errors import InputError, TableError
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def decide(source: DeltaSource, handle: TableHandle | None, target: str, mode: s
     return Work("full", synced, [], why)
 
 
-def check_target(handle: TableHandle, root: str, format_version: int | None) -> None:
-    """Refuses a table that was not made from this Delta table, or has another format version than asked for."""
+def check_target(handle: TableHandle, root: str, format_version: int | None, folder: str | None = None) -> None:
+    """Refuses a table that was not made from this Delta table, or not in the way that is asked for now."""
     metadata = handle.metadata
     known = metadata.properties.get(SOURCE)
     if known is None:
@@ -75,20 +75,35 @@ def check_target(handle: TableHandle, root: str, format_version: int | None) -> 
             f"{handle.name} is there and was not made from a Delta table", hint="choose another name for it"
         )
     if known != root:
-        raise TableError(f"{handle.name} was made from the Delta table at {known}, not from {root}")
+        raise TableError(
+            f"{handle.name} was made from the Delta table at {known}, not from {root}",
+            hint="choose another name for the Iceberg table, or drop it first",
+        )
     if format_version not in {None, metadata.format_version}:
         raise InputError(
             f"{handle.name} has format version {metadata.format_version}, not {format_version}",
             hint="leave format_version out, or upgrade the table with ALTER TABLE",
         )
+    if folder is not None and resolve_folder(folder, metadata.location) != delete_folder(metadata):
+        raise InputError(
+            f"the delete files of {handle.name} are in {delete_folder(metadata)}, not in {folder}",
+            hint="leave delete_folder out: it is chosen when the table is made",
+        )
+
+
+def resolve_folder(folder: str, location: str) -> str:
+    """The place of delete files; a relative one is in the folder of the Iceberg table.
+
+    Examples:
+        >>> resolve_folder("deletes/", "s3://lake/t"), resolve_folder("s3://deletes/t", "s3://lake/t")
+        ('s3://lake/t/deletes', 's3://deletes/t')
+    """
+    absolute = folder.startswith("/") or ":/" in folder
+    return (folder if absolute else f"{location.rstrip('/')}/{folder}").rstrip("/")
 
 
 def _astray(handle: TableHandle, source: DeltaSource) -> str:
     """Why the table is not what the last conversion left; empty when it is."""
-    properties, head = handle.metadata.properties, handle.snapshot()
-    if properties.get(TABLE_ID) != source.table_id:
+    if handle.metadata.properties.get(TABLE_ID) != source.table_id:
         return "another Delta table has taken the place of the one that it was made from"
-    expected = properties.get(SNAPSHOT_VERSION)
-    if (None if head is None else head.summary.get(VERSION, "")) != expected:
-        return "its newest snapshot is not the one that the last conversion made"
-    return ""
+    return "" if is_own(handle) else "its newest snapshot is not the one that the last conversion made"

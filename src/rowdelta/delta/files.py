@@ -44,12 +44,14 @@ class FileConverter:
         Raises:
             TableError: Says which file differs, and how.
         """
-        schema = self._layout.schema
+        known = self._layout.schema.ids
+        numbers = set(known.values())
         sizes = [(path, add.size) for path, add in adds.items()]
         for (path, _), (rows, ids) in zip(sizes, parquet_footers(self._handle, sizes), strict=True):
             if path in files and rows != files[path].record_count:
                 raise TableError(f"{path} has {rows} rows, and the Delta log says {files[path].record_count}")
-            wrong = {name: number for name, number in ids.items() if schema.ids.get((name,)) != number}
+            # A name that is not known is of a column that was dropped; nobody else may have its id.
+            wrong = {n: id_ for n, id_ in ids.items() if (known[(n,)] != id_ if (n,) in known else id_ in numbers)}
             if wrong:
                 raise TableError(
                     f"{path} has field ids that are not those of the Delta table: {wrong}; Iceberg would take its "

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rowdelta.delta.schema import NAME_MAPPING, ConvertedSchema, Leaf, convert_schema, read_name_mapping
-from rowdelta.delta.statistics import METRICS_MODE, metrics_modes
+from rowdelta.delta.statistics import COUNTS, METRICS_MODE, metrics_modes
 from rowdelta.delta.values import partition_value
 from rowdelta.errors import InputError
 from rowdelta.iceberg import TableUpdate
@@ -47,12 +47,14 @@ class Layout:
         Args:
             handle: The table.
             properties: Further properties.
-            exact: Whether the bounds of all columns are their least and greatest values.
+            exact: Whether the bounds of all columns of new files are their least and greatest values.
         """
+        known = handle.metadata.properties.items()
+        old = {name for name, value in known if name.startswith(METRICS_MODE) and value == COUNTS}
+        # Files with other bounds stay in the table, so what was once said of a column is said for good.
+        modes = {} if exact and not old else metrics_modes(self.schema.leaves)
         if not self.changed:
-            return TableUpdate(properties=properties)
-        modes = {} if exact else metrics_modes(self.schema.leaves)
-        old = {name for name in handle.metadata.properties if name.startswith(METRICS_MODE)}
+            return TableUpdate(properties={**{name: modes[name] for name in modes.keys() - old}, **properties})
         return TableUpdate(
             fields=self.schema.fields,
             last_column_id=max(self.schema.last_column_id, handle.document["last-column-id"]),
@@ -108,11 +110,8 @@ def _check_sources(schema: ConvertedSchema, sources: Mapping[int, str]) -> None:
 
 
 def _comparable(fields: Sequence[Mapping[str, Any]]) -> Any:
-    """Fields without what Iceberg writes besides, such as docs."""
-    return [
-        {key: _comparable_type(value) if key == "type" else value for key, value in field.items() if key != "doc"}
-        for field in fields
-    ]
+    """Fields as Iceberg and we both write them."""
+    return [{key: _comparable_type(value) if key == "type" else value for key, value in f.items()} for f in fields]
 
 
 def _comparable_type(kind: Any) -> Any:

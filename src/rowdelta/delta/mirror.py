@@ -10,10 +10,10 @@ from rowdelta.delta.files import FileConverter
 from rowdelta.delta.layout import Layout, current_layout, next_layout
 from rowdelta.delta.paths import data_path
 from rowdelta.delta.progress import DeltaProgress
-from rowdelta.delta.state import all_deletes, deletes_of, held_files, held_paths, removable
+from rowdelta.delta.state import all_deletes, held_files
 from rowdelta.delta.vectors import INLINE, DeletedRows, VectorCopier
 from rowdelta.errors import TableError
-from rowdelta.iceberg import ContentFile, RowChange, Validation, row_filter, update_table
+from rowdelta.iceberg import ContentFile, RowChange, Validation, held_deletes, held_paths, row_filter, update_table
 from rowdelta.ops.changes import apply
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rowdelta.delta.actions import AddFile, DeltaCommit, RemoveFile
     from rowdelta.delta.progress import OnDeltaProgress
-    from rowdelta.iceberg import NewDelete, TableHandle, TableUpdate, Uncommitted
+    from rowdelta.iceberg import NewDelete, TableHandle, TableMetadata, TableUpdate, Uncommitted
 
 SOURCE: Final = "rowdelta.delta.source"
 TABLE_ID: Final = "rowdelta.delta.id"
@@ -30,6 +30,7 @@ TIMESTAMP: Final = "rowdelta.delta.timestamp"
 OPERATION: Final = "rowdelta.delta.operation"
 SNAPSHOT_VERSION: Final = "rowdelta.delta.snapshot-version"
 FOLDER: Final = "rowdelta.delta.delete-folder"
+DEFAULT_FOLDER: Final = "deletion-vectors"
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,12 @@ class Settings:
         zone: The time zone of partition values that carry none.
         stats: `log` or `footer`: where the metrics of data files come from.
         verify_files: Whether every new data file must be there, with the columns that it should have.
-        folder: Where delete files go; None for a folder of the Iceberg table.
     """
 
     root: str
     zone: str
     stats: str = "log"
     verify_files: bool = False
-    folder: str | None = None
 
 
 @dataclass(frozen=True)
@@ -123,9 +122,7 @@ class Mirror:
         self._handle = handle
         self._settings = settings
         self._progress = progress
-        self._folder = settings.folder or handle.metadata.properties.get(
-            FOLDER, f"{handle.metadata.location.rstrip('/')}/deletion-vectors"
-        )
+        self._folder = delete_folder(handle.metadata)
         self._before = current_layout(handle, settings.zone)
 
     def apply(self, commit: DeltaCommit, properties: Mapping[str, str] | None = None) -> Counts:
@@ -150,8 +147,11 @@ class Mirror:
             replaced=frozenset(),
         )
         removed = [held[path] for path in sorted(held.keys() - adds.keys())]
-        known = _Known({path: held[path] for path in stays}, removed, removable(self._handle, old))
-        return self._commit(commit, self._layout(commit), found, properties or {}, known)
+        # A foreign snapshot on top is followed by one of ours even if it changed nothing, or it would be in the way of
+        # every later call.
+        known = _Known({path: held[path] for path in stays}, removed, old)
+        foreign = not is_own(self._handle)
+        return self._commit(commit, self._layout(commit), found, properties or {}, known, always=foreign)
 
     def _layout(self, commit: DeltaCommit) -> Layout:
         if commit.metadata is None:
@@ -165,10 +165,12 @@ class Mirror:
         found: Difference,
         properties: Mapping[str, str],
         known: _Known | None = None,
+        *,
+        always: bool = False,
     ) -> Counts:
         handle = self._handle
         added = self._convert(commit, layout, found.new)
-        known = known or _Known({}, self._removed(found.gone), removable(handle, deletes_of(handle, found.replaced)))
+        known = known or _Known({}, self._removed(found.gone), held_deletes(handle, found.replaced))
         removed, old = known.removed, known.old_deletes
         update, validation = self._update(commit, layout, properties), self._validation(len(removed))
         deleted = self._deleted_rows(found, layout, {file.path: file for file in added} | dict(known.staying))
@@ -176,7 +178,7 @@ class Mirror:
         copier = VectorCopier(handle, self._settings.root, self._folder, count)
         # Nothing that could fail comes between writing the delete files and the commit, which removes them if it fails.
         deletes = copier.copy(deleted)
-        if not (added or removed or deletes or old):
+        if not (added or removed or deletes or old or always):
             self._describe(update)
             return Counts()
         change = RowChange(
@@ -205,7 +207,7 @@ class Mirror:
     def _removed(self, gone: Mapping[str, RemoveFile]) -> list[ContentFile]:
         """Files to remove, in the partitions that they were added with."""
         layout = self._before
-        unknown = {path for path, remove in gone.items() if remove.partition_values is None}
+        unknown = {path for path, remove in gone.items() if not remove.partition_values}
         held = held_files(self._handle, unknown) if unknown and layout.partition else {}
         return [
             held[path]
@@ -236,8 +238,6 @@ class Mirror:
         wanted = {VERSION: str(commit.version), **properties}
         if commit.metadata is not None:
             wanted[TABLE_ID] = commit.metadata.id
-        if self._settings.folder is not None:
-            wanted[FOLDER] = self._settings.folder
         update = layout.update(self._handle, wanted, exact=self._settings.stats == "footer")
         return replace(
             update, requires={VERSION: metadata.properties.get(VERSION)}, snapshot_id=metadata.current_snapshot_id
@@ -295,6 +295,18 @@ class Mirror:
         return count
 
 
+def is_own(handle: TableHandle) -> bool:
+    """Whether the newest snapshot is the one that the last conversion made."""
+    head = handle.snapshot()
+    made_of = None if head is None else head.summary.get(VERSION, "")
+    return made_of == handle.metadata.properties.get(SNAPSHOT_VERSION)
+
+
+def delete_folder(metadata: TableMetadata) -> str:
+    """Where the delete files of a table go."""
+    return metadata.properties.get(FOLDER, f"{metadata.location.rstrip('/')}/{DEFAULT_FOLDER}")
+
+
 def _operation(
     commit: DeltaCommit,
     added: Sequence[ContentFile],
@@ -303,7 +315,7 @@ def _operation(
     old: Sequence[ContentFile],
 ) -> str:
     """The snapshot's operation in the words of the Iceberg spec."""
-    if commit.replaces:
+    if commit.replaces or not (added or removed or deletes or old):
         return "replace"
     if added:
         return "overwrite" if removed or deletes or old else "append"

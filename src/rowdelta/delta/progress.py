@@ -23,6 +23,10 @@ class DeltaProgress:
         step: What is being done: `files` or `vectors`.
         done: How many are done.
         total: How many there are.
+
+    Examples:
+        >>> print(DeltaProgress(version=7, step="files", done=1, total=3))
+        DeltaProgress(version=7, step='files', done=1, total=3)
     """
 
     version: int

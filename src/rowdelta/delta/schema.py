@@ -179,7 +179,9 @@ class _Builder:
         converted = plain or self._nested(column["type"], column, path, shown, inside=inside)
         if plain and not inside:
             self.leaves[path] = Leaf(number, ".".join(shown), plain)
-        return {"id": number, "name": column["name"], "required": not column["nullable"], "type": converted}
+        made = {"id": number, "name": column["name"], "required": not column["nullable"], "type": converted}
+        comment = column["metadata"].get("comment")
+        return made | ({"doc": comment} if comment else {})
 
     def _primitive(self, kind: Any) -> str | None:
         if not isinstance(kind, str):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # Delta cuts times to milliseconds. Such bounds are right for pruning but are not the least and greatest values, and
 # this mode keeps Spark from answering min() and max() with them.
 METRICS_MODE: Final = "write.metadata.metrics.column."
+COUNTS: Final = "counts"
 INEXACT: Final = ("timestamp", "timestamptz")
 
 
@@ -34,7 +35,7 @@ class Metrics:
 
 def metrics_modes(leaves: Mapping[Path, Leaf]) -> dict[str, str]:
     """The table properties that say which bounds are not exact."""
-    return {f"{METRICS_MODE}{leaf.name}": "counts" for leaf in leaves.values() if leaf.type in INEXACT}
+    return {f"{METRICS_MODE}{leaf.name}": COUNTS for leaf in leaves.values() if leaf.type in INEXACT}
 
 
 def parse_statistics(text: str | None, leaves: Mapping[Path, Leaf], *, deletes: bool = False) -> Metrics | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
+import re
 import struct
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from rowdelta.errors import FormatError
+from rowdelta.errors import FormatError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +22,7 @@ _MICROSECOND: Final = dt.timedelta(microseconds=1)
 _MILLISECOND: Final = 1000
 _FLOATS: Final = {"float": "<f", "double": "<d"}
 _CONTEXT: Final = decimal.Context(prec=100)
+_OFFSET: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
 
 
 def partition_value(text: str | None, kind: str, zone: str) -> Any:
@@ -47,11 +50,34 @@ def partition_value(text: str | None, kind: str, zone: str) -> Any:
 def _partition_value(text: str, kind: str, zone: str) -> Any:
     if kind == "timestamptz":
         time = _parse_time(text)
-        zoned = time if time.tzinfo else time.replace(tzinfo=ZoneInfo(zone))
+        zoned = time if time.tzinfo else time.replace(tzinfo=time_zone(zone))
         return zoned.astimezone(dt.timezone.utc).isoformat()
     if kind.startswith("decimal"):
         return format(_scaled(decimal.Decimal(text), kind), "f")
     return _FROM_TEXT.get(kind, str)(text)
+
+
+@lru_cache
+def time_zone(name: str) -> dt.tzinfo:
+    """A time zone as Spark's session names it: a region, or an offset.
+
+    Examples:
+        >>> time_zone("+02:00").utcoffset(None), time_zone("Europe/Berlin")
+        (datetime.timedelta(seconds=7200), zoneinfo.ZoneInfo(key='Europe/Berlin'))
+    """
+    offset = _OFFSET.fullmatch(name)
+    if name == "Z":
+        return dt.timezone.utc
+    try:
+        if offset is None:
+            return ZoneInfo(name)
+        hours, minutes, seconds = (int(part or 0) for part in offset.groups()[1:])
+        ahead = dt.timedelta(hours=hours, minutes=minutes, seconds=seconds)
+        return dt.timezone(ahead if offset[1] == "+" else -ahead)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise InputError(
+            f"time zone {name!r} is not known", hint="set spark.sql.session.timeZone to a region such as Europe/Berlin"
+        ) from error
 
 
 def _finite(text: str) -> float:

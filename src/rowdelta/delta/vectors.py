@@ -127,7 +127,11 @@ class VectorCopier:
 
     def _finish(self, writer: PuffinWriter, placed: Sequence[tuple[DeletedRows, BlobMetadata]]) -> list[NewDelete]:
         data, path = writer.finish(), f"{self._folder}/{uuid.uuid4()}-deletes.puffin"
-        self._handle.io.write(path, data)
+        try:
+            self._handle.io.write(path, data)
+        except BaseException:
+            self._handle.io.delete([path])
+            raise
         return [
             NewDelete(
                 ContentFile(

@@ -24,6 +24,10 @@ class KeyColumn:
         name: The column's name, for messages.
         type: Iceberg's name of its type, such as `long` or `decimal(10,2)`.
         required: The column has no nulls.
+
+    Examples:
+        >>> KeyColumn("id", "long", required=True).type
+        'long'
     """
 
     name: str
@@ -42,6 +46,14 @@ class BatchStatistics:
         has_null: A null is among the keys.
         granularity: `file` or `partition` for position deletes; None leaves it to the table property.
         total_rows: The rows of the table; None if unknown.
+
+    Examples:
+        >>> BatchStatistics(3, minimum=100, maximum=1000, has_null=True).delete_count
+        4
+        >>> BatchStatistics(3, minimum=1000, maximum=100)
+        Traceback (most recent call last):
+        rowdelta.errors.EncodingError: the smallest key 1000 is larger than the largest key 100
+        Hint: did you swap minimum and maximum?
     """
 
     cardinality: int
@@ -73,7 +85,12 @@ class BatchStatistics:
 
     @property
     def delete_count(self) -> int:
-        """The number of keys with the null, if there is one."""
+        """The number of keys with the null, if there is one.
+
+        Examples:
+            >>> BatchStatistics(3).delete_count
+            3
+        """
         return self.cardinality + self.has_null
 
 
@@ -87,6 +104,10 @@ class DeleteBatch:
         statistics: What is known about the deletes.
         keys: The key columns of equality deletes; empty for position deletes.
         properties: The table's properties.
+
+    Examples:
+        >>> DeleteBatch("position", 3, BatchStatistics(3)).content
+        <FileContent.POSITION: 'position'>
     """
 
     content: FileContent | str

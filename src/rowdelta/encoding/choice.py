@@ -29,6 +29,12 @@ class EncodingChoice:
         reason: Why, in words that name the values that decided.
         honoured_hint: Whether the table's encoding hint was followed; an `auto` hint always is.
         granularity: What one position delete file of a v2 table covers: `file` or `partition`; else None.
+
+    Examples:
+        >>> from rowdelta.encoding import BatchStatistics, DeleteBatch
+        >>> choice = choose_encoding(DeleteBatch("position", 2, BatchStatistics(3)))
+        >>> str(choice.encoding), choice.blob_type, choice.granularity
+        ('full-row', None, 'file')
     """
 
     encoding: DeleteEncoding

@@ -35,7 +35,12 @@ class DeleteEncoding(Enum):
 
     @property
     def id(self) -> int:
-        """The number that stands for this encoding in a manifest entry."""
+        """The number that stands for this encoding in a manifest entry.
+
+        Examples:
+            >>> DeleteEncoding.HASH_MAP.id
+            2
+        """
         return _IDS[self]
 
     @classmethod

@@ -20,7 +20,12 @@ class FileContent(str, Enum):
 
     @property
     def id(self) -> int:
-        """The `content` number in a manifest entry: 1 for position deletes, 2 for equality deletes."""
+        """The `content` number in a manifest entry: 1 for position deletes, 2 for equality deletes.
+
+        Examples:
+            >>> FileContent.POSITION.id
+            1
+        """
         return 1 if self is FileContent.POSITION else 2
 
     @classmethod

@@ -54,6 +54,10 @@ class DeleteProperties:
         hash_map_enabled: Hashed equality deletes may be written.
         vector_compression: How an equality delete vector of version 2 stores its set.
         granularity: Whether a v2 position delete file covers one data file or a partition.
+
+    Examples:
+        >>> DeleteProperties().hint, DeleteProperties().equality_vector_enabled
+        ('auto', False)
     """
 
     hint: str = HINT_AUTO

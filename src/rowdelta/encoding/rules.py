@@ -22,6 +22,11 @@ class DeleteFileFacts:
         equality_field_ids: The key columns of an equality delete; None or empty for position deletes.
         referenced_data_file: The data file that a position deletion vector belongs to.
         path: Where the file is; it appears in messages.
+
+    Examples:
+        >>> facts = DeleteFileFacts("equality", "parquet", DeleteEncoding.FULL_ROW, (1,))
+        >>> facts.content, facts.file_format
+        (<FileContent.EQUALITY: 'equality'>, 'PARQUET')
     """
 
     content: FileContent | str

@@ -12,8 +12,18 @@ from rowdelta.iceberg.delete_rows import column_path, delete_rows, position_rows
 from rowdelta.iceberg.delta_log import DeltaLog, DeltaSnapshot, LogFile
 from rowdelta.iceberg.expiry import ExpiredFiles, Expiry, delete_files, expire_all, expire_own, own_files, plan_expiry
 from rowdelta.iceberg.expressions import RowFilter, ScanSize, WholeFiles, row_filter, scan_size, whole_files
+from rowdelta.iceberg.file_batches import held_deletes, held_paths
 from rowdelta.iceberg.handle import CommitMark, TableHandle
-from rowdelta.iceberg.inventory import ColumnMetrics, Inventory, LiveData, LiveDelete, scope, take_inventory
+from rowdelta.iceberg.interrupts import interruptible, stop_if_interrupted
+from rowdelta.iceberg.inventory import (
+    ColumnMetrics,
+    Inventory,
+    LiveData,
+    LiveDelete,
+    later_deletes,
+    scope,
+    take_inventory,
+)
 from rowdelta.iceberg.manifests import AvroFile, DataEntry, DeleteEntry
 from rowdelta.iceberg.metadata import Field, PartitionField, PartitionSpec, Reference, Schema, Snapshot, TableMetadata
 from rowdelta.iceberg.names import TemporaryView
@@ -90,8 +100,12 @@ __all__ = [
     "find_orphans",
     "footer",
     "footer_files",
+    "held_deletes",
+    "held_paths",
     "in_session",
+    "interruptible",
     "keep_footer",
+    "later_deletes",
     "list_delete_files",
     "marked",
     "own_files",
@@ -110,6 +124,7 @@ __all__ = [
     "sql_type",
     "stage_key_files",
     "stage_rows",
+    "stop_if_interrupted",
     "take_inventory",
     "unpartitioned_spec",
     "update_table",

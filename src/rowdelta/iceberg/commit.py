@@ -12,9 +12,8 @@ import json
 import logging
 import random
 import time
-import uuid
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.encoding import DeleteFileFacts, validate
@@ -23,8 +22,7 @@ from rowdelta.iceberg.content_files import to_java
 from rowdelta.iceberg.expressions import check_whole_files
 from rowdelta.iceberg.file_batches import pass_files
 from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
-from rowdelta.iceberg.manifests import EQUALITY, AvroFile, with_encoding
-from rowdelta.iceberg.puffin_footers import footer
+from rowdelta.iceberg.vector_manifests import VectorManifests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,13 +31,12 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.content_files import ContentFile
     from rowdelta.iceberg.expressions import RowFilter
     from rowdelta.iceberg.handle import CommitMark, TableHandle
+    from rowdelta.iceberg.manifests import AvroFile
     from rowdelta.iceberg.metadata import Snapshot
     from rowdelta.iceberg.staged import StagedFiles
     from rowdelta.iceberg.table_update import TableUpdate
 
 log: Final = logging.getLogger("rowdelta")
-_PUFFIN: Final = "PUFFIN"
-_MANIFESTS_AT_MOST: Final = 10
 
 
 @dataclass(frozen=True)
@@ -170,7 +167,7 @@ def commit(handle: TableHandle, change: RowChange) -> Snapshot:
         while not attempt.succeeds(retries):
             attempt = _Attempt(handle, change)
     except BaseException:
-        if not attempt.in_doubt:
+        if not attempt.in_doubt and not attempt.done:
             attempt.clean_up(None)
             _remove_files(handle, change)
         raise
@@ -203,7 +200,7 @@ def _check(new: NewDelete) -> None:
 
 
 def _remove_files(handle: TableHandle, change: RowChange) -> None:
-    handle.io.delete({new.file.path for new in change.deletes})
+    handle.io.discard({new.file.path for new in change.deletes})
     if change.rows is not None:
         change.rows.remove()
 
@@ -289,7 +286,12 @@ class _Attempt:
         # The snapshot must continue the metadata that it is committed to, whoever else uses this table object.
         if snapshot["sequence-number"] != base.lastSequenceNumber() + 1:
             raise _LostRaceError
-        stale = self._complete(operations, snapshot, listing)
+        encodings = {new.file.path: new.encoding.id for new in self._change.deletes}
+        manifests = VectorManifests(handle, operations, encodings)
+        try:
+            stale = manifests.complete(snapshot, listing)
+        finally:
+            self._written += manifests.written
         builder = handle.gateway.iceberg.TableMetadata.buildFrom(base)
         if update is not None:
             update.apply(handle, builder)
@@ -297,11 +299,12 @@ class _Attempt:
             builder.setProperties(handle.gateway.string_map(handle.mark.properties))
         parsed = handle.gateway.iceberg.SnapshotParser.fromJson(json.dumps(snapshot))
         metadata = builder.setBranchSnapshot(parsed, handle.branch).build()
+        self.snapshot_id = int(snapshot["snapshot-id"])
         self.in_doubt = True
         operations.commit(base, metadata)
-        self.in_doubt, self.done = False, True
-        self.snapshot_id = int(snapshot["snapshot-id"])
-        handle.io.delete(stale)
+        self.done = True  # first: at no moment may it look as if nothing could have been committed
+        self.in_doubt = False
+        handle.io.discard(stale)
 
     def clean_up(self, error: Exception | None) -> None:
         """Removes the metadata files of an attempt, unless the catalog may have taken it.
@@ -313,7 +316,7 @@ class _Attempt:
             cleanable = self._handle.gateway.java_class("org.apache.iceberg.exceptions.CleanableFailure")
             self.in_doubt = not cleanable.isInstance(java)
         if not self.in_doubt and not self.done:
-            self._handle.io.delete(self._written)
+            self._handle.io.discard(self._written)
 
     def _row_delta(self, transaction: Any) -> Any:
         handle, change = self._handle, self._change
@@ -355,82 +358,3 @@ class _Attempt:
         head = int(transaction.table().snapshot(self._handle.branch).snapshotId())
         if head != self._change.validation.snapshot_id:
             check_whole_files(self._handle, head, condition)
-
-    def _complete(self, operations: Any, snapshot: dict[str, Any], listing: AvroFile) -> list[str]:
-        """Rewrites the new manifests that hold vectors and points the snapshot at them; returns what is not needed.
-
-        An older manifest in which another writer dropped the places of vectors is written whole as well. Earlier
-        snapshots have it, so it stays.
-        """
-        stale, records, mended = [], [], False
-        for record in listing.records:
-            new = record["content"] and record["added_snapshot_id"] == snapshot["snapshot-id"]
-            if record["content"] and not new and self._has_lost_places(record):
-                records.append(self._write_manifest(operations, record, self._mended(record["manifest_path"])))
-                mended = True
-                continue
-            avro = self._handle.manifests.read(record["manifest_path"]) if new else None
-            if avro is None or not any(map(_is_vector, avro.records)):
-                records.append(record)
-                continue
-            stale.append(record["manifest_path"])
-            records += [self._write_manifest(operations, record, part) for part in self._parts(avro)]
-        if not stale and not mended:
-            return []
-        stale.append(snapshot["manifest-list"])
-        name = f"snap-{snapshot['snapshot-id']}-1-{uuid.uuid4()}.avro"
-        snapshot["manifest-list"] = self._write(operations, name, replace(listing, records=records).to_bytes())
-        return stale
-
-    def _has_lost_places(self, record: dict[str, Any]) -> bool:
-        return any(e.is_vector and e.content_offset is None for e in self._handle.manifests.deletes(record))
-
-    def _mended(self, path: str) -> AvroFile:
-        avro = self._handle.manifests.read(path)
-        for record in avro.records:
-            if _is_vector(record):
-                self._fill(record["data_file"])
-        return avro
-
-    def _parts(self, avro: AvroFile) -> list[AvroFile]:
-        """A few vectors get a manifest each, so that removing one rewrites nothing; many share one.
-
-        Iceberg merges manifests when there are a hundred of them, and then drops where the blobs are once more.
-        """
-        schema = with_encoding(avro.schema)
-        encodings = {new.file.path: new.encoding.id for new in self._change.deletes}
-        for record in avro.records:
-            file = record["data_file"]
-            file["encoding"] = encodings.get(file["file_path"])
-            if _is_vector(record):
-                self._fill(file)
-        vectors = [[record] for record in avro.records if _is_vector(record)]
-        if len(vectors) > _MANIFESTS_AT_MOST:
-            vectors = [[record for (record,) in vectors]]
-        rest = [record for record in avro.records if not _is_vector(record)]
-        return [replace(avro, schema=schema, records=records) for records in [*vectors, rest] if records]
-
-    def _fill(self, file: dict[str, Any]) -> None:
-        (blob,) = footer(self._handle, file["file_path"], file["file_size_in_bytes"]).blobs
-        file["content_offset"], file["content_size_in_bytes"] = blob.offset, blob.length
-
-    def _write_manifest(self, operations: Any, record: dict[str, Any], part: AvroFile) -> dict[str, Any]:
-        data = part.to_bytes()
-        path = self._write(operations, f"{uuid.uuid4()}-m0.avro", data)
-        counts = {f"{name}_{what}_count": 0 for name in ("added", "existing", "deleted") for what in ("files", "rows")}
-        for entry in part.records:
-            status = ("existing", "added", "deleted")[entry["status"]]
-            counts[f"{status}_files_count"] += 1
-            counts[f"{status}_rows_count"] += entry["data_file"]["record_count"]
-        return {**record, **counts, "manifest_path": path, "manifest_length": len(data)}
-
-    def _write(self, operations: Any, name: str, data: bytes) -> str:
-        path = str(operations.metadataFileLocation(name))
-        self._written.append(path)
-        self._handle.io.write(path, data)
-        return path
-
-
-def _is_vector(record: dict[str, Any]) -> bool:
-    file = record["data_file"]
-    return bool(file["content"] == EQUALITY and file["file_format"].upper() == _PUFFIN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -13,19 +14,24 @@ import pyarrow.parquet as pq
 from rowdelta.errors import FormatError, TableError
 from rowdelta.iceberg.content_files import ContentFile
 from rowdelta.iceberg.java_errors import JavaError, java_message
+from rowdelta.iceberg.method_handles import NODE, MethodHandles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rowdelta.iceberg.handle import TableHandle
 
 # Footers wait for storage, not for the processor.
 _READERS: Final = 16
-_TAIL: Final = 64 * 2**10
+_BATCH: Final = 100
+_TAIL: Final = 16 * 2**10
 _FIELD_ID: Final = b"PARQUET:field_id"
+_ICEBERG: Final = "org.apache.iceberg"
+_BUILDER: Final = "org.apache.iceberg.DataFiles$Builder"
+_STRING: Final = "java.lang.String"
 
 
-def footer_files(handle: TableHandle, paths: Iterable[str], name_mapping: str) -> Iterator[ContentFile]:
+def footer_files(handle: TableHandle, paths: Sequence[str], name_mapping: str) -> Iterator[ContentFile]:
     """Data files with the metrics of their footers, in order; their partition is not known.
 
     Args:
@@ -33,23 +39,56 @@ def footer_files(handle: TableHandle, paths: Iterable[str], name_mapping: str) -
         paths: The files.
         name_mapping: The ids of columns in files that have none, as JSON.
     """
-    iceberg = handle.gateway.iceberg
-    config, spec = iceberg.MetricsConfig.getDefault(), iceberg.PartitionSpec.unpartitioned()
-    mapping = iceberg.mapping.NameMappingParser.fromJson(name_mapping)
-    metrics_of, builder_of = iceberg.parquet.ParquetUtil.fileMetrics, iceberg.DataFiles.builder
-    to_json, files = iceberg.ContentFileParser.toJson, handle._table.io()
+    if not paths:
+        return
+    handles = MethodHandles(handle.gateway)
+    read = _footer_reader(handle, handles, name_mapping)
 
-    def read(path: str) -> ContentFile:
+    def batch(some: Sequence[str]) -> list[str]:
+        found = handle.gateway.jvm.java.util.ArrayList()
         try:
-            file = files.newInputFile(path)
-            metrics = metrics_of(file, config, mapping)
-            made = builder_of(spec).withInputFile(file).withFormat("parquet").withMetrics(metrics).build()
-            return ContentFile.from_json(to_json(made, spec))
+            handles.run(handles.then(read, handles.of_collection("add", found)), json.dumps(some))
         except JavaError as error:
-            raise TableError(f"cannot read the footer of {path}: {java_message(error)}") from error
+            raise TableError(f"cannot read the footer of {some[found.size()]}: {java_message(error)}") from error
+        return handles.texts(found)
 
+    size = min(_BATCH, -(-len(paths) // _READERS))
+    batches = [paths[start : start + size] for start in range(0, len(paths), size)]
     with ThreadPoolExecutor(_READERS) as pool:
-        yield from pool.map(read, paths)
+        for texts in pool.map(batch, batches):
+            yield from map(ContentFile.from_json, texts)
+
+
+def _footer_reader(handle: TableHandle, handles: MethodHandles, name_mapping: str) -> Any:
+    """A method from the path of a file, as a JSON text, to the file with its metrics, as JSON."""
+    iceberg = handle.gateway.iceberg
+    spec, config = iceberg.PartitionSpec.unpartitioned(), iceberg.MetricsConfig.getDefault()
+    mapping = iceberg.mapping.NameMappingParser.fromJson(name_mapping)
+    open_file = handles.method(f"{_ICEBERG}.io.FileIO", "newInputFile", _STRING).bindTo(handle._table.io())
+    metrics = handles.method(
+        f"{_ICEBERG}.parquet.ParquetUtil",
+        "fileMetrics",
+        f"{_ICEBERG}.io.InputFile",
+        f"{_ICEBERG}.MetricsConfig",
+        f"{_ICEBERG}.mapping.NameMapping",
+    )
+    metrics = handles.with_values(metrics, 1, config, mapping)
+    start = handles.with_values(
+        handles.method(f"{_ICEBERG}.DataFiles", "builder", f"{_ICEBERG}.PartitionSpec"), 0, spec
+    )
+    start = handles.then(start, handles.with_values(handles.method(_BUILDER, "withFormat", _STRING), 1, "parquet"))
+    with_file = handles.after(start, handles.method(_BUILDER, "withInputFile", f"{_ICEBERG}.io.InputFile"))
+    with_metrics = handles.both(handles.method(_BUILDER, "withMetrics", f"{_ICEBERG}.Metrics"), with_file, metrics)
+    write = handles.method(
+        f"{_ICEBERG}.ContentFileParser", "toJson", f"{_ICEBERG}.ContentFile", f"{_ICEBERG}.PartitionSpec"
+    )
+    return handles.then(
+        handles.method(NODE, "asText"),
+        open_file,
+        with_metrics,
+        handles.method(_BUILDER, "build"),
+        handles.with_values(write, 1, spec),
+    )
 
 
 def parquet_footers(handle: TableHandle, sizes: Iterable[tuple[str, int]]) -> Iterator[tuple[int, dict[str, int]]]:

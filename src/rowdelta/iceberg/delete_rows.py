@@ -132,7 +132,7 @@ def _data_manifest(handle: TableHandle, path: str, wanted: set[str]) -> tuple[st
     ]
     metadata = {**avro.metadata, "content": "data", "partition-spec": "[]", "partition-spec-id": "0"}
     data = replace(avro, schema=schema, records=records, metadata=metadata).to_bytes()
-    name = uuid.uuid5(uuid.NAMESPACE_URL, f"{path}#{sorted(wanted)}")
+    name = uuid.uuid5(handle.scratch.namespace, f"{path}#{sorted(wanted)}")
     location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
     handle.scratch.keep(location, data)
     return location, len(data), len(records)

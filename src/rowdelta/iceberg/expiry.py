@@ -6,11 +6,11 @@ vectors that are live. So files are removed here as Iceberg's Spark action does 
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import TableError
+from rowdelta.iceberg.handle import metadata_document
 from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
 from rowdelta.iceberg.manifests import DELETED
 
@@ -65,7 +65,7 @@ class ExpiryCounts:
 def plan_expiry(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> tuple[Expiry, ExpiredFiles]:
     """What an expiry would remove; nothing is committed, and nothing is written."""
     transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
-    after = _document(handle, transaction.table().operations().current())
+    after = metadata_document(handle.gateway, transaction.table().operations().current())
     return _difference(handle.document, after), expired_files(handle, handle.document, after)
 
 
@@ -173,11 +173,6 @@ def _expire_in_transaction(handle: TableHandle, older_than_ms: int | None, retai
     except JavaError as error:
         raise _failed(error) from error
     return transaction
-
-
-def _document(handle: TableHandle, metadata: Any) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(handle.gateway.iceberg.TableMetadataParser.toJson(metadata))
-    return document
 
 
 def _difference(before: dict[str, Any], after: dict[str, Any]) -> Expiry:

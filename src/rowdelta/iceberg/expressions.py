@@ -141,13 +141,13 @@ class ScanSize:
 
 
 def scan_size(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> ScanSize:
-    """Plans a scan and adds up its files; Spark reads the metadata, so that many files cost little."""
+    """Plans a scan of the branch's head and adds up its files; of all rows, Spark reads the metadata."""
     table = handle.gateway.metadata_table(handle.full_name, "files", snapshot_id).where("content = 0")
     if condition.text == "true":
         row = table.selectExpr("count(*)", "sum(record_count)", "sum(file_size_in_bytes)").collect()[0]
         return ScanSize(row[0], row[1] or 0, row[2] or 0)
     files = records = size = 0
-    with _tasks(handle, snapshot_id, condition) as tasks:
+    with _tasks(handle, condition) as tasks:
         for task in tasks:
             file = task.file()
             files, records, size = files + 1, records + int(file.recordCount()), size + int(file.fileSizeInBytes())
@@ -155,8 +155,9 @@ def scan_size(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> Sc
 
 
 @contextmanager
-def _tasks(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> Iterator[Iterator[Any]]:
-    scan = handle._table.newScan().useSnapshot(snapshot_id).filter(condition.expression).includeColumnStats()
+def _tasks(handle: TableHandle, condition: RowFilter) -> Iterator[Iterator[Any]]:
+    # By the name of the branch: a scan by id would take the filter's columns for those of the snapshot's own schema.
+    scan = handle._table.newScan().useRef(handle.branch).filter(condition.expression).includeColumnStats()
     tasks = scan.planFiles()
     try:
         yield _each(tasks.iterator())
@@ -203,6 +204,8 @@ def _look_for_whole_files(handle: TableHandle, snapshot_id: int, condition: RowF
     if condition.certain is None:
         return "the predicate cannot be decided by metadata"
     iceberg, table = handle.gateway.iceberg, handle._table
+    if int(table.snapshot(handle.branch).snapshotId()) != snapshot_id:
+        return "the branch has moved on"  # another thread has refreshed the table
     records = files = 0
     try:
         evaluator = iceberg.expressions.StrictMetricsEvaluator(table.schema(), condition.certain)
@@ -210,7 +213,7 @@ def _look_for_whole_files(handle: TableHandle, snapshot_id: int, condition: RowF
             spec_id: iceberg.expressions.ResidualEvaluator.of(spec, condition.certain, True)
             for spec_id, spec in table.specs().items()
         }
-        with _tasks(handle, snapshot_id, condition) as tasks:
+        with _tasks(handle, condition) as tasks:
             for task in tasks:
                 file = task.file()
                 left = residuals[file.specId()].residualFor(file.partition())

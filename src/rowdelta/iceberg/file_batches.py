@@ -1,28 +1,33 @@
-"""Many files handed to Iceberg in a few calls.
-
-A call from Python to the JVM costs 0.1 ms, and building one file object takes several. So the files go over as one JSON
-array, and a method handle that parses one element and passes it on is run over the array inside the JVM.
-"""
+"""Many files handed to Iceberg, or looked for in its manifests, in a few calls."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from rowdelta.errors import TableError
+from rowdelta.iceberg.content_files import ContentFile
+from rowdelta.iceberg.java_errors import JavaError, java_message
+from rowdelta.iceberg.method_handles import NODE, MethodHandles
 
-    from rowdelta.iceberg.content_files import ContentFile
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
     from rowdelta.iceberg.gateway import Gateway
+    from rowdelta.iceberg.handle import TableHandle
 
 _BATCH: Final = 2_000
 _ROW_DELTA: Final = "org.apache.iceberg.RowDelta"
-_NODE: Final = "org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode"
 _PARSER: Final = "org.apache.iceberg.ContentFileParser"
+_CONTENT_FILE: Final = "org.apache.iceberg.ContentFile"
+_CONTENT_FILES: Final = "org.apache.iceberg.util.ContentFileUtil"
+_DATA: Final = "org.apache.iceberg.DataFile"
+_DELETE: Final = "org.apache.iceberg.DeleteFile"
+_SPEC: Final = "org.apache.iceberg.PartitionSpec"
 _ARGUMENTS: Final = {
-    "addRows": "org.apache.iceberg.DataFile",
-    "removeRows": "org.apache.iceberg.DataFile",
-    "addDeletes": "org.apache.iceberg.DeleteFile",
-    "removeDeletes": "org.apache.iceberg.DeleteFile",
+    "addRows": _DATA,
+    "removeRows": _DATA,
+    "addDeletes": _DELETE,
+    "removeDeletes": _DELETE,
 }
 
 
@@ -38,26 +43,55 @@ def pass_files(gateway: Gateway, delta: Any, method: str, files: Sequence[Conten
     """
     if not files:
         return
-    consumer = _consumer(gateway, delta, method, specs)
+    handles, argument = MethodHandles(gateway), gateway.java_class(_ARGUMENTS[method])
+    parse = handles.with_values(handles.method(_PARSER, "fromJson", NODE, "java.util.Map"), 1, specs)
+    parse = parse.asType(parse.type().changeReturnType(argument))
+    take = handles.method(_ROW_DELTA, method, _ARGUMENTS[method]).bindTo(delta)
+    both = handles.then(parse, take)
     for start in range(0, len(files), _BATCH):
         array = ",".join(file.to_json() for file in files[start : start + _BATCH])
-        gateway.json_node(f"[{array}]").forEach(consumer)
+        handles.run(both, f"[{array}]")
 
 
-def _consumer(gateway: Gateway, delta: Any, method: str, specs: Any) -> Any:
-    """A `Consumer<JsonNode>` that parses a file and calls the method with it."""
-    invoke = gateway.jvm.java.lang.invoke
-    lookup, handles = invoke.MethodHandles.publicLookup(), invoke.MethodHandles
-    node, argument = gateway.java_class(_NODE), gateway.java_class(_ARGUMENTS[method])
-    parse = lookup.unreflect(
-        gateway.java_class(_PARSER).getMethod("fromJson", _classes(gateway, node, gateway.java_class("java.util.Map")))
-    )
-    parse = handles.insertArguments(parse, 1, gateway.array("java.lang.Object", [specs]))
-    parse = parse.asType(invoke.MethodType.methodType(argument, node))
-    take = lookup.unreflect(gateway.java_class(_ROW_DELTA).getMethod(method, _classes(gateway, argument))).bindTo(delta)
-    both = handles.filterArguments(take, 0, gateway.array("java.lang.invoke.MethodHandle", [parse]))
-    return invoke.MethodHandleProxies.asInterfaceInstance(gateway.java_class("java.util.function.Consumer"), both)
+def held_paths(handle: TableHandle, paths: Collection[str]) -> set[str]:
+    """Which of some data files the newest snapshot holds; of the manifests, only the paths are read."""
+    head = handle._table.snapshot(handle.branch)
+    if head is None or not paths:
+        return set()
+    handles, iceberg, io = MethodHandles(handle.gateway), handle.gateway.iceberg, handle._table.io()
+    wanted, found = handles.text_set(paths), handle.gateway.jvm.java.util.HashSet()
+    contains = handles.function("Predicate", handles.of_collection("contains", wanted))
+    for manifest in head.dataManifests(io):
+        lines = iceberg.ManifestFiles.readPaths(manifest, io, handle._table.specs())
+        _collect(handle, found, lines, iceberg.io.CloseableIterable.filter(lines, contains))
+    return set(handles.texts(found))
 
 
-def _classes(gateway: Gateway, *classes: Any) -> Any:
-    return gateway.array("java.lang.Class", classes)
+def held_deletes(handle: TableHandle, paths: Collection[str]) -> list[ContentFile]:
+    """The delete files of the newest snapshot that are about one of some data files each."""
+    head = handle._table.snapshot(handle.branch)
+    if head is None or not paths:
+        return []
+    handles, iceberg, io = MethodHandles(handle.gateway), handle.gateway.iceberg, handle._table.io()
+    specs, found = handle._table.specs(), handle.gateway.jvm.java.util.ArrayList()
+    reference = handles.method(_CONTENT_FILES, "referencedDataFileLocation", _DELETE)
+    wanted = handles.of_collection("contains", handles.text_set(paths))
+    is_wanted = handles.function("Predicate", handles.then(reference, wanted))
+    to_json = handles.method(_PARSER, "toJson", _CONTENT_FILE, _SPEC)
+    for manifest in head.deleteManifests(io):
+        spec = specs.get(manifest.partitionSpecId())
+        reader = iceberg.ManifestFiles.readDeleteManifest(manifest, io, specs)
+        files = iceberg.io.CloseableIterable.filter(reader, is_wanted)
+        as_json = handles.function("Function", handles.with_values(to_json, 1, spec))
+        _collect(handle, found, reader, iceberg.io.CloseableIterable.transform(files, as_json))
+    return [ContentFile.from_json(text) for text in handles.texts(found)]
+
+
+def _collect(handle: TableHandle, found: Any, source: Any, items: Any) -> None:
+    """Adds what comes out of a source to a Java collection, and closes the source."""
+    try:
+        handle.gateway.iceberg.relocated.com.google.common.collect.Iterables.addAll(found, items)
+    except JavaError as error:
+        raise TableError(f"cannot read a manifest of {handle.name}: {java_message(error)}") from error
+    finally:
+        source.close()

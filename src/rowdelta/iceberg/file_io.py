@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import logging
+from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JJavaError
 
@@ -10,6 +11,13 @@ from rowdelta.errors import TableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+log: Final = logging.getLogger("rowdelta")
+
+# An answer of py4j beyond 8,192 characters is sent in two parts, and the second waits 40 ms for TCP to acknowledge the
+# first. Bytes travel as base64, so this many fit into one part; a large file is read in one go all the same.
+PIECE: Final = 6_000
+_LARGE: Final = 50 * PIECE
 
 
 class FileIO:
@@ -32,7 +40,7 @@ class FileIO:
             try:
                 if offset:
                     stream.seek(offset)
-                data = bytes(stream.readAllBytes() if length is None else stream.readNBytes(length))
+                data = read_in_pieces(stream, length)
             finally:
                 stream.close()
         except Py4JJavaError as error:
@@ -42,20 +50,35 @@ class FileIO:
         return data
 
     def write(self, path: str, data: bytes) -> None:
-        """Writes a new file; one that exists is an error."""
+        """Writes a new file, whole or not at all; one that exists is an error, and stays."""
         try:
             stream = self._io.newOutputFile(path).create()
+        except Py4JJavaError as error:
+            raise _unwritable(path, error) from error
+        try:
             try:
                 stream.write(data)
             finally:
                 stream.close()
         except Py4JJavaError as error:
-            raise TableError(f"cannot write {path}: {_reason(error)}") from error
+            self.discard([path])
+            raise _unwritable(path, error) from error
+        except BaseException:  # an interrupt
+            self.discard([path])
+            raise
 
     def delete(self, paths: Iterable[str]) -> None:
         """Removes files; one that is already gone is fine."""
         for path in paths:
             self._delete(path)
+
+    def discard(self, paths: Iterable[str]) -> None:
+        """Removes files that nothing refers to, as far as it can be done: one that stays is an orphan, and no error."""
+        for path in paths:
+            try:
+                self._delete(path)
+            except TableError as error:  # noqa: PERF203 - each file for itself
+                log.warning("a file that is not needed stays behind: %s", error.message)
 
     def _delete(self, path: str) -> None:
         try:
@@ -82,9 +105,29 @@ class FileSource:
         return self._io.read(self.path, offset, length)
 
 
+def read_in_pieces(stream: Any, length: int | None = None) -> bytes:
+    """So many bytes of a Java stream, or what there is of it."""
+    if length is not None and length > _LARGE:
+        return bytes(stream.readNBytes(length))
+    pieces, left = [], _LARGE if length is None else length
+    while left:
+        wanted = min(PIECE, left)
+        pieces.append(stream.readNBytes(wanted))
+        left -= wanted
+        if len(pieces[-1]) < wanted:
+            return b"".join(pieces)
+    if length is None:
+        pieces.append(stream.readAllBytes())
+    return b"".join(pieces)
+
+
 def _reason(error: Py4JJavaError) -> str:
     java = error.java_exception
     return f"{java.getClass().getSimpleName()}: {java.getMessage()}"
+
+
+def _unwritable(path: str, error: Py4JJavaError) -> TableError:
+    return TableError(f"cannot write {path}: {_reason(error)}")
 
 
 def _unreadable(path: str, error: Py4JJavaError) -> TableError:

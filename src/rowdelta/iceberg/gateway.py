@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import JavaPackage
 
 from rowdelta.errors import SessionError
-from rowdelta.iceberg.versions import ICEBERG_PACKAGE
+from rowdelta.iceberg.versions import ICEBERG_PACKAGE, check_iceberg, check_spark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
-
-MINIMUM_ICEBERG = (1, 10)
 
 
 class _Package:
@@ -54,6 +51,7 @@ class Gateway:
                 "rowdelta needs the JVM of a classic Spark session; this one is a Spark Connect client",
                 hint="run the job where the Spark driver is: spark-submit, or SparkSession.builder.master(...)",
             )
+        check_spark(spark.version)
         self.spark = spark
         jvm: Any = _known.setdefault(spark._jvm, _Package(spark._jvm))
         gateway: Any = spark.sparkContext._gateway
@@ -62,6 +60,9 @@ class Gateway:
         self._new_array: Any = gateway.new_array
         self.iceberg: Any = jvm.org.apache.iceberg
         self.iceberg_version = self._check_iceberg()
+        # Spark makes a catalog with the settings of the thread's active session, whoever asks for it. PySpark leaves
+        # the session active that last made a DataFrame of Python data, and its catalog of that name may be another.
+        jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(self.session)
 
     def _check_iceberg(self) -> str:
         build = self.iceberg.IcebergBuild
@@ -71,12 +72,7 @@ class Gateway:
                 hint=f"start Spark with spark.jars.packages={ICEBERG_PACKAGE}, or use rd.session()",
             )
         version = str(build.version())
-        numbers = re.match(r"(\d+)\.(\d+)", version)
-        if numbers is None or (int(numbers[1]), int(numbers[2])) < MINIMUM_ICEBERG:
-            raise SessionError(
-                f"Iceberg {version} is too old: rowdelta needs {MINIMUM_ICEBERG[0]}.{MINIMUM_ICEBERG[1]} or newer",
-                hint="update the iceberg-spark-runtime package of this session",
-            )
+        check_iceberg(version)
         return version
 
     def java_class(self, name: str) -> Any:

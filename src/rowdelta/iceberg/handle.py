@@ -13,7 +13,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from rowdelta.errors import InputError, TableError
-from rowdelta.iceberg.file_io import FileIO
+from rowdelta.iceberg.file_io import FileIO, read_in_pieces
 from rowdelta.iceberg.gateway import Gateway
 from rowdelta.iceberg.manifests import ManifestReader
 from rowdelta.iceberg.metadata import Snapshot, TableMetadata, parse_metadata
@@ -63,7 +63,7 @@ class TableHandle:
         current = self._table.operations().current()
         location = current.metadataFileLocation()
         if location is None or location != self._location:  # a metadata file never changes
-            self.document: dict[str, Any] = json.loads(self.gateway.iceberg.TableMetadataParser.toJson(current))
+            self.document = metadata_document(self.gateway, current)
             self.metadata = parse_metadata(self.document)
             self._location = location
         return self.metadata
@@ -121,6 +121,18 @@ class TableHandle:
     def metadata_table(self, kind: str, snapshot_id: int) -> DataFrame:
         """Iceberg's own metadata table (`entries`, `files`, ...) as of a snapshot."""
         return self.gateway.metadata_table(self.full_name, kind, snapshot_id)
+
+
+def metadata_document(gateway: Gateway, metadata: Any) -> dict[str, Any]:
+    """Iceberg's `TableMetadata` as its JSON says it; long texts come fastest as a file."""
+    file = gateway.iceberg.inmemory.InMemoryOutputFile("rowdelta.metadata.json")
+    gateway.iceberg.TableMetadataParser.overwrite(metadata, file)
+    stream = file.toInputFile().newStream()
+    try:
+        document: dict[str, Any] = json.loads(read_in_pieces(stream))
+    finally:
+        stream.close()
+    return document
 
 
 def _load(gateway: Gateway, name: str) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg.bounds import comparable
-from rowdelta.iceberg.manifests import DELETED, data_sequence_number, delete_entry, spec_id
+from rowdelta.iceberg.manifests import DELETED, data_sequence_number, delete_entry, may_be_live, spec_id
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowdelta.iceberg.handle import TableHandle
-    from rowdelta.iceberg.manifests import DeleteEntry
+    from rowdelta.iceberg.manifests import AvroFile, DeleteEntry
     from rowdelta.iceberg.metadata import Field, Snapshot, TableMetadata
+    from rowdelta.iceberg.shadow import SnapshotFiles
 
 _UNKNOWN: Final = -1
 
@@ -193,12 +194,7 @@ def take_inventory(handle: TableHandle, snapshot: Snapshot) -> Inventory:
     if snapshot.manifest_list is None:
         return Inventory(handle.metadata, [], [])
     listing = handle.manifests.read(snapshot.manifest_list).records
-    deletes = [
-        LiveDelete(delete_entry(record, manifest), _snapshot_id(record, manifest), _metrics(record["data_file"], None))
-        for manifest in listing
-        if manifest.get("content")
-        for record in _live(handle, manifest)
-    ]
+    deletes = [delete for manifest in listing if manifest.get("content") for delete in _deletes(handle, manifest)]
     keys = {field_id for delete in deletes for field_id in delete.entry.equality_ids}
     data = [
         _data(record, manifest, keys)
@@ -209,8 +205,49 @@ def take_inventory(handle: TableHandle, snapshot: Snapshot) -> Inventory:
     return Inventory(handle.metadata, data, deletes)
 
 
+def later_deletes(
+    handle: TableHandle, read: SnapshotFiles, listing: AvroFile, paths: Collection[str]
+) -> list[DeleteEntry]:
+    """Deletes of a manifest list that came after a snapshot, and may apply to some of its data files.
+
+    What a delete was rewritten to keeps its age, so it did not come after.
+    """
+    age = read.snapshot.sequence_number
+    deletes = [
+        delete
+        for manifest in listing.records
+        if manifest.get("content") and (manifest.get("sequence_number") or 0) > age
+        for delete in _deletes(handle, manifest)
+        if delete.entry.sequence_number > age
+    ]
+    if not deletes:
+        return []
+    keys = {field_id for delete in deletes for field_id in delete.entry.equality_ids}
+    data = [
+        _data(record, manifest, keys)
+        for manifest in read.listing.records
+        if not manifest.get("content")
+        for record in _live(handle, manifest)
+        if record["data_file"]["file_path"] in paths
+    ]
+    matches = Inventory(handle.metadata, data, deletes).matches()
+    # Of a partition spec that is newer than the metadata at hand it is not known where it applies.
+    return [
+        delete.entry
+        for delete, files in zip(deletes, matches, strict=True)
+        if len(files) or delete.entry.spec_id not in handle.metadata.specs
+    ]
+
+
+def _deletes(handle: TableHandle, manifest: dict[str, Any]) -> list[LiveDelete]:
+    return [
+        LiveDelete(delete_entry(record, manifest), _snapshot_id(record, manifest), _metrics(record["data_file"], None))
+        for record in _live(handle, manifest)
+    ]
+
+
 def _live(handle: TableHandle, manifest: dict[str, Any]) -> list[dict[str, Any]]:
-    records = handle.manifests.read(manifest["manifest_path"]).records
+    records = handle.manifests.read(manifest["manifest_path"]).records if may_be_live(manifest) else []
     return [record for record in records if record["status"] != DELETED]
 
 

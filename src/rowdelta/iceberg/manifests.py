@@ -29,6 +29,9 @@ ENCODING_FIELD_ID: Final = 2147483200
 # The reserved field id of `file_path` in a position delete file.
 DELETE_FILE_PATH_ID: Final = 2147483546
 _CACHED_MANIFESTS: Final = 4096
+# One action reads the same manifest for several reasons; every read is some calls of py4j.
+_CACHED_BYTES: Final = 16 << 20
+_CACHED_BYTES_EACH: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,7 @@ class DataEntry:
     path: str
     file_format: str
     spec_id: int
+    partition: tuple[Any, ...]
     sequence_number: int
 
 
@@ -96,17 +100,31 @@ class ManifestReader:
     def __init__(self, files: FileIO) -> None:
         self._files = files
         self._entries: OrderedDict[str, list[Any]] = OrderedDict()
+        self._bytes: OrderedDict[str, bytes] = OrderedDict()
+        self._room = _CACHED_BYTES
 
     def read(self, path: str) -> AvroFile:
         """Any Avro metadata file."""
         try:
-            reader = fastavro.reader(io.BytesIO(self._files.read(path)))
+            reader = fastavro.reader(io.BytesIO(self._read(path)))
             records: list[Any] = list(reader)
             keep = {key: value for key, value in reader.metadata.items() if not key.startswith("avro.")}
         except (ValueError, EOFError, TypeError, KeyError, IndexError, StopIteration) as error:
             raise FormatError(f"{path} is not an Avro file: {error}", hint="the metadata file is damaged") from error
         schema: Any = reader.writer_schema
         return AvroFile(schema, records, keep)
+
+    def _read(self, path: str) -> bytes:
+        data = self._bytes.get(path)
+        if data is None:
+            data = self._files.read(path)
+            if len(data) <= _CACHED_BYTES_EACH:
+                self._bytes[path] = data
+                self._room -= len(data)
+            while self._room < 0:
+                _, oldest = self._bytes.popitem(last=False)
+                self._room += len(oldest)
+        return data
 
     def deletes(self, manifest: dict[str, Any]) -> list[DeleteEntry]:
         """The live entries of a delete manifest, given as its record in the manifest list."""
@@ -119,12 +137,18 @@ class ManifestReader:
     def _cached(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
         path = manifest["manifest_path"]
         if path not in self._entries:
-            records = self.read(path).records
+            records = self.read(path).records if may_be_live(manifest) else []
             self._entries[path] = [parse(record, manifest) for record in records if record["status"] != DELETED]
             if len(self._entries) > _CACHED_MANIFESTS:
                 self._entries.popitem(last=False)
         self._entries.move_to_end(path)
         return self._entries[path]
+
+
+def may_be_live(manifest: dict[str, Any]) -> bool:
+    """Whether a manifest, given as its record in the manifest list, may have entries that are not deleted."""
+    counts = [manifest.get("added_files_count"), manifest.get("existing_files_count")]
+    return counts != [0, 0]
 
 
 def data_sequence_number(record: dict[str, Any], manifest: dict[str, Any]) -> int:
@@ -166,8 +190,7 @@ def delete_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DeleteEntr
         content=content,
         file_format=file["file_format"].upper(),
         spec_id=spec_id(manifest),
-        # Avro mangles names, so the values are taken in the order of the spec's fields.
-        partition=tuple((file.get("partition") or {}).values()),
+        partition=_partition(file),
         sequence_number=data_sequence_number(record, manifest),
         record_count=file["record_count"],
         file_size_in_bytes=file["file_size_in_bytes"],
@@ -178,6 +201,11 @@ def delete_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DeleteEntr
         referenced_data_file=file.get("referenced_data_file") or _only_path(file),
         manifest_path=manifest["manifest_path"],
     )
+
+
+def _partition(file: dict[str, Any]) -> tuple[Any, ...]:
+    """The partition of a file; Avro mangles names, so the values are taken in the order of the spec's fields."""
+    return tuple((file.get("partition") or {}).values())
 
 
 def _only_path(file: dict[str, Any]) -> str | None:
@@ -195,6 +223,7 @@ def _data_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DataEntry:
         file["file_path"],
         file["file_format"].upper(),
         spec_id(manifest),
+        _partition(file),
         data_sequence_number(record, manifest),
     )
 

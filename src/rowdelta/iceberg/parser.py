@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import set_field
+from pyspark.errors import AnalysisException
 
 from rowdelta.iceberg.gateway import Gateway
 from rowdelta.iceberg.java_errors import JavaError
@@ -54,6 +55,17 @@ def _parse(gateway: Gateway, text: str, mode: str) -> Node | None:
 def check_syntax(spark: SparkSession, text: str) -> None:
     """Raises Spark's own ParseException, with its position in the text, where a statement is wrong."""
     Gateway(spark).session.sessionState().sqlParser().parsePlan(text)
+
+
+def analysis_error(spark: SparkSession, text: str) -> AnalysisException | None:
+    """What Spark finds wrong with a statement, with its position in the text; it is analysed, and never run."""
+    state = Gateway(spark).session.sessionState()
+    try:
+        plan = state.sqlParser().parsePlan(text)
+        state.executePlan(plan, getattr(state, "executePlan$default$2")()).assertAnalyzed()
+    except AnalysisException as error:
+        return error
+    return None
 
 
 def substitute_variables(spark: SparkSession, text: str) -> str:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rowdelta.iceberg.handle import TableHandle
 
 
-def partition_names(handle: TableHandle) -> dict[int, str]:
-    """The name of each partition field in the metadata column `_partition`, by field id."""
-    kind = handle.gateway.iceberg.Partitioning.partitionType(handle._table)
+def partition_names(handle: TableHandle, table: Any = None) -> dict[int, str]:
+    """The name of each partition field in the metadata column `_partition`, by field id.
+
+    Fields whose source column was dropped are not there.
+
+    Args:
+        handle: The table.
+        table: Another of Iceberg's table objects to ask.
+    """
+    kind = handle.gateway.iceberg.Partitioning.partitionType(handle._table if table is None else table)
     return {int(column.fieldId()): str(column.name()) for column in kind.fields()}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from rowdelta.errors import CommitConflictError, CommitStateUnknownError, InputError
-from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
+from rowdelta.errors import InputError
+from rowdelta.iceberg.metadata_commit import commit_metadata
 
 if TYPE_CHECKING:
     from rowdelta.iceberg.handle import TableHandle
-
-_ATTEMPTS: Final = 5
 
 
 def check_fast_forward(handle: TableHandle, branch: str, snapshot_id: int) -> None:
@@ -38,35 +36,17 @@ def fast_forward(handle: TableHandle, branch: str, snapshot_id: int) -> bool:
 
     The move is one atomic change of the table's metadata: a commit to the branch in between is seen, never lost.
     """
-    for _ in range(_ATTEMPTS):
-        handle.refresh()
+
+    def move(builder: Any) -> Any | None:
         check_fast_forward(handle, branch, snapshot_id)
         head = handle.metadata.branches.get(branch)
         if head is not None and head.snapshot_id == snapshot_id:
-            return False
-        if _moved(handle, branch, snapshot_id):
-            handle.refresh()
-            handle.spark.catalog.refreshTable(handle.full_name)
-            return True
-    raise CommitConflictError(f"other writers were faster each time branch {branch!r} was to move", hint="run it again")
+            return None
+        return builder.setBranchSnapshot(snapshot_id, branch)
 
-
-def _moved(handle: TableHandle, branch: str, snapshot_id: int) -> bool:
-    operations: Any = handle._table.operations()
-    base = operations.current()
-    builder = handle.gateway.iceberg.TableMetadata.buildFrom(base)
-    metadata = builder.setBranchSnapshot(snapshot_id, branch).build()
-    try:
-        operations.commit(base, metadata)
-    except JavaError as error:
-        if java_name(error) == "CommitFailedException":
-            return False
-        if java_name(error) == "CommitStateUnknownException":
-            raise CommitStateUnknownError(
-                f"the catalog did not say whether branch {branch!r} moved: {java_message(error)}",
-                hint="look at the table's branches before you run it again",
-            ) from error
-        raise
+    if not commit_metadata(handle, move, f"branch {branch!r} was moved"):
+        return False
+    handle.spark.catalog.refreshTable(handle.full_name)
     return True
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
+import threading
+import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlparse
-
-from rowdelta.errors import TableError
 
 if TYPE_CHECKING:
     from rowdelta.iceberg.file_io import FileIO
@@ -44,22 +44,29 @@ def _local() -> str:
 
 
 class ScratchFiles:
-    """Scratch files that must live as long as the process."""
+    """Scratch files that must live as long as the process.
+
+    Attributes:
+        namespace: Goes into the names of the files: another handle or process that made the same copy has its own, and
+            does not take this one away when it ends.
+    """
 
     def __init__(self, files: FileIO) -> None:
+        self.namespace = uuid.uuid4()
         self._files = files
         self._kept: set[str] = set()
+        self._lock = threading.Lock()
 
     def keep(self, location: str, data: bytes) -> None:
         """Writes a file once; it is removed when the process ends."""
-        if location in self._kept:
-            return
-        with suppress(TableError):  # another handle of this process wrote the same copy
+        with self._lock:
+            if location in self._kept:
+                return
             self._files.write(location, data)
-        if not self._kept:
-            atexit.register(self.remove)
-        self._kept.add(location)
-        in_use.add(location)
+            if not self._kept:
+                atexit.register(self.remove)
+            self._kept.add(location)
+            in_use.add(location)
 
     def remove(self) -> None:
         """Removes the files; Spark may already be gone, and its local folder with it."""

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg.manifests import DELETED, EQUALITY, EXISTING, AvroFile, DataEntry, DeleteEntry
+from rowdelta.iceberg.partitions import partition_names
 from rowdelta.iceberg.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -56,6 +57,14 @@ class SnapshotFiles:
         ]
 
 
+@dataclass(frozen=True)
+class Shadow:
+    """A frame with every metadata column, and the name of each partition field in its `_partition`, by field id."""
+
+    frame: DataFrame
+    partition_names: dict[int, str]
+
+
 def snapshot_files(handle: TableHandle, snapshot: Snapshot) -> SnapshotFiles | None:
     """What a snapshot holds; None for an old one of format version 1, which has no manifest list and no deletes."""
     if snapshot.manifest_list is None:
@@ -79,14 +88,15 @@ def shadow(
     schema_id: int,
     extra_fields: list[Field],
     only: AbstractSet[str] | None = None,
-) -> DataFrame:
-    """A DataFrame over the snapshot without its equality deletes.
+) -> Shadow:
+    """The snapshot without its equality deletes.
 
     Args:
         handle: The table.
         files: The snapshot.
         schema_id: The schema to read with.
-        extra_fields: Dropped columns to read as well, under the names given.
+        extra_fields: Dropped columns that the schema has as well, under the names given. Partition fields that are made
+            of them are in `_partition`.
         only: The data files to read; all of them when left out.
 
     Every metadata column is there, `_last_updated_sequence_number` also on a version 2 table, where it is the data
@@ -103,7 +113,7 @@ def shadow(
         current.deleteManifests(table.io())
     finally:
         io.delete([location])
-    return as_frame(handle, table)
+    return Shadow(as_frame(handle, table), partition_names(handle, table))
 
 
 def _listing(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[str] | None) -> AvroFile:
@@ -136,7 +146,7 @@ def _without_equality(handle: TableHandle, manifest: dict[str, Any]) -> dict[str
     avro = handle.manifests.read(manifest["manifest_path"])
     kept = [record for record in avro.records if record["data_file"]["content"] != EQUALITY]
     # Iceberg reads manifests when a query is planned, so this copy stays as long as the process.
-    name = uuid.uuid5(uuid.NAMESPACE_URL, manifest["manifest_path"])
+    name = uuid.uuid5(handle.scratch.namespace, manifest["manifest_path"])
     location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
     data = replace(avro, records=kept).to_bytes()
     handle.scratch.keep(location, data)
@@ -158,7 +168,7 @@ def with_some_files(handle: TableHandle, manifest: dict[str, Any], only: Abstrac
         if record["status"] != DELETED and record["data_file"]["file_path"] in only
     ]
     paths = sorted(record["data_file"]["file_path"] for record in kept)
-    name = uuid.uuid5(uuid.NAMESPACE_URL, "\n".join([manifest["manifest_path"], *paths]))
+    name = uuid.uuid5(handle.scratch.namespace, "\n".join([manifest["manifest_path"], *paths]))
     location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
     data = replace(avro, records=kept).to_bytes()
     handle.scratch.keep(location, data)

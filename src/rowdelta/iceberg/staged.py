@@ -32,8 +32,8 @@ class StagedFiles:
             delta.addRows(file)
 
     def remove(self) -> None:
-        """Removes them from storage."""
-        self._handle.io.delete(str(file.location()) for file in self._files)
+        """Removes them from storage, after a failure that is to be raised."""
+        self._handle.io.discard(str(file.location()) for file in self._files)
 
     @property
     def size_in_bytes(self) -> int:

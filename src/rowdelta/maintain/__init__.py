@@ -5,7 +5,7 @@ from __future__ import annotations
 from rowdelta.maintain.advice import Recommendation, TableAdvice, advise
 from rowdelta.maintain.compact import Compact, CompactOptions, CompactResult
 from rowdelta.maintain.cutoff import OlderThan
-from rowdelta.maintain.dangling import RemoveDangling
+from rowdelta.maintain.dangling import RemoveDangling, RemoveDanglingResult
 from rowdelta.maintain.debt import Debt, measure_debt
 from rowdelta.maintain.debt_advice import Advice
 from rowdelta.maintain.debt_costs import ReadCost
@@ -33,6 +33,7 @@ __all__ = [
     "ReadCost",
     "Recommendation",
     "RemoveDangling",
+    "RemoveDanglingResult",
     "RemoveOrphans",
     "Resolve",
     "ResolveResult",

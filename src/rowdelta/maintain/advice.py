@@ -80,6 +80,11 @@ class Recommendation:
         estimate: What it costs or saves.
         sql: Statements to run once.
         commands: The words of each command of `rowdelta`, without the table.
+
+    Examples:
+        >>> found = t.advise().recommendations[-1]
+        >>> found.topic, found.choice, found.reason
+        ('orphans', 'once a week', 'writers that were killed leave files behind that no snapshot knows')
     """
 
     topic: str
@@ -92,14 +97,25 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class TableAdvice:
-    """All recommendations for a table, and the pace that they rest on."""
+    """All recommendations for a table, and the pace that they rest on.
+
+    Examples:
+        >>> advice = t.advise()
+        >>> advice.table, advice.pace.commits
+        ('lake.db.orders', 1)
+    """
 
     table: str
     pace: Pace
     recommendations: tuple[Recommendation, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as a plain dictionary."""
+        """All of it as a plain dictionary.
+
+        Examples:
+            >>> [found["topic"] for found in t.advise().to_dict()["recommendations"]]
+            ['encoding', 'mode', 'expire', 'orphans']
+        """
         return asdict(self)
 
 
@@ -255,7 +271,10 @@ def _schedule(debt: Debt, metadata: TableMetadata, pace: Pace) -> list[Recommend
                 "once a week",
                 "writers that were killed leave files behind that no snapshot knows",
                 "lists the table's folder",
-                commands=(("orphans", "--older-than", "3d"), ("orphans", "--older-than", "3d", "--delete")),
+                commands=(
+                    ("remove-orphans", "--older-than", "3d"),
+                    ("remove-orphans", "--older-than", "3d", "--delete"),
+                ),
             )
         )
     return found

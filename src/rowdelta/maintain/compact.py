@@ -13,7 +13,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import CommitConflictError, InputError
-from rowdelta.iceberg import call_procedure, create_branch, drop_branch, fast_forward, snapshot_files
+from rowdelta.iceberg import (
+    TableHandle,
+    call_procedure,
+    create_branch,
+    drop_branch,
+    fast_forward,
+    interruptible,
+    snapshot_files,
+    stop_if_interrupted,
+)
 from rowdelta.maintain.dangling import RemoveDangling
 from rowdelta.maintain.progress import Portion, reporting
 from rowdelta.maintain.resolve import Resolve
@@ -29,7 +38,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from rowdelta.iceberg import TableHandle
     from rowdelta.maintain.progress import OnProgress
 
 STRATEGIES: Final = ("binpack", "sort", "zorder")
@@ -49,6 +57,12 @@ class CompactResult(Result):
         positions: Rows that they deleted.
         dangling: Deletes that applied to nothing afterwards.
         verified: Whether all visible rows were compared before the commit.
+
+    Examples:
+        >>> _ = t.delete_keys(changes, key="id").execute()
+        >>> result = t.compact(options={"rewrite-all": "true"}).execute()
+        >>> result.equality_deletes, result.positions, result.data_files_rewritten, result.dangling
+        (1, 2, 1, 0)
     """
 
     data_files_rewritten: int = 0
@@ -113,7 +127,7 @@ class Compact(Operation[CompactResult]):
 
     def plan(self) -> Plan:
         """Says what would be resolved, and what Iceberg would be asked to do."""
-        resolve = self._resolve()
+        resolve = self._resolve(self._handle)
         target = open_target(self._handle)
         if target.snapshot is None:
             return Plan(f"compact {self._handle.name}", (("data files", "none: the table is empty"),))
@@ -135,77 +149,47 @@ class Compact(Operation[CompactResult]):
         """
         started = time.monotonic()
         self._result = CompactResult()
-        tried_again(self._run, f"compact of {self._handle.name}", _ATTEMPTS)
+        what = f"compact of {self._handle.name}"
+        interruptible(self._handle, lambda: tried_again(self._run, what, _ATTEMPTS))
         return replace(self._result, seconds=time.monotonic() - started)
 
     def _run(self) -> None:
-        """One try. Deletes that other writers add before the rewrite begins are resolved by the next one."""
-        resolve = self._resolve()
-        if resolve is not None:
-            done, before = resolve.execute(), self._result
-            self._result = replace(
-                before,
-                snapshot_id=done.snapshot_id or before.snapshot_id,
-                equality_deletes=before.equality_deletes + done.equality_deletes,
-                positions=before.positions + done.positions,
-                delete_files_added=before.delete_files_added + done.delete_files_added,
-                delete_files_removed=before.delete_files_removed + done.delete_files_removed,
-                bytes_added=before.bytes_added + done.bytes_added,
-            )
+        """One try."""
         if open_target(self._handle).snapshot is None:
             return
-        self._result = self._on_a_branch(self._result) if self._verified() else self._directly(self._result)
-        dangling = RemoveDangling(self._handle).execute()
-        self._result = replace(
-            self._result,
-            snapshot_id=dangling.snapshot_id or self._result.snapshot_id,
-            dangling=dangling.delete_files_removed,
-            delete_files_removed=self._result.delete_files_removed + dangling.delete_files_removed,
-        )
+        if self._verified():
+            self._result = CompactResult(verified=True)  # what an earlier try did is gone
+            self._on_a_branch()
+        else:
+            self._steps(self._handle)
         refresh_views(self._handle)
 
-    def _resolve(self) -> Resolve | None:
-        """What must be resolved first: the partitions of the predicate where that can be, else everything."""
-        target = open_target(self._handle)
-        if target.files is None or not target.files.equality_deletes:
-            return None
-        where = None
-        if self._options.where is not None:
-            with suppress(InputError):
-                covered = covered_deletes(self._handle, target.files.equality_deletes, self._options.where)
-                where = None if covered.left_out else self._options.where
-        return Resolve(
-            self._handle, where, None, self._memory, self._progress, verify=self._verify, partial_progress=False
-        )
+    def _steps(self, handle: TableHandle) -> None:
+        """Compacts a branch. Deletes that others add before the rewrite begins are resolved by the next try."""
+        resolve = self._resolve(handle)
+        if resolve is not None:
+            done = resolve.execute()
+            self._add(done, equality_deletes=done.equality_deletes, positions=done.positions)
+        self._rewrite(handle)
+        dropped = RemoveDangling(handle).execute()
+        self._add(dropped, dangling=dropped.delete_files_removed)
 
-    def _verified(self) -> bool:
-        if self._verify is not None:
-            return self._verify
-        head = self._handle.snapshot()
-        return head is not None and int(head.summary.get("total-files-size", VERIFIED_BELOW)) < VERIFIED_BELOW
-
-    def _directly(self, result: CompactResult) -> CompactResult:
-        """Lets Iceberg commit to the branch itself, beside other writers."""
-        before = self._handle.snapshot()
-        numbers = self._call(self._handle.branch)
-        after = self._handle.refresh().head(self._handle.branch)
-        assert before is not None
-        assert after is not None
-        return self._counted(result, numbers, None if after.id == before.id else after.id)
-
-    def _on_a_branch(self, result: CompactResult) -> CompactResult:
-        """Rewrites on a branch of its own, compares, and only then moves the real one."""
+    def _on_a_branch(self) -> None:
+        """Compacts on a branch of its own, compares, and only then moves the real one."""
         handle = self._handle
         start = handle.refresh().head(handle.branch)
         assert start is not None
         name, published = f"rowdelta-compact-{uuid.uuid4().hex[:12]}", False
         try:
             create_branch(handle, name)
-            numbers = self._call(name)
+            own = TableHandle(handle.spark, handle.name, name)
+            own.mark = handle.mark
+            self._steps(own)
             made = handle.refresh().head(name)
             assert made is not None
             if made.id == start.id:
-                return self._counted(result, numbers, None, verified=True)
+                return
+            stop_if_interrupted()
             compare(self._live(start.id), self._live(made.id), handle.name)
             head = handle.refresh().head(handle.branch)
             if head is None or head.id != start.id:
@@ -215,9 +199,39 @@ class Compact(Operation[CompactResult]):
                 )
             fast_forward(handle, handle.branch, made.id)
             published = True
-            return self._counted(result, numbers, made.id, verified=True)
         finally:
             drop_branch(handle, name, discard=not published)
+
+    def _add(self, done: Result, **more: int) -> None:
+        """Counts what one step did."""
+        before = self._result
+        self._result = replace(
+            before,
+            snapshot_id=done.snapshot_id or before.snapshot_id,
+            delete_files_added=before.delete_files_added + done.delete_files_added,
+            delete_files_removed=before.delete_files_removed + done.delete_files_removed,
+            bytes_added=before.bytes_added + done.bytes_added,
+            **{name: getattr(before, name) + count for name, count in more.items()},
+        )
+
+    def _resolve(self, handle: TableHandle) -> Resolve | None:
+        """What must be resolved first: the partitions of the predicate where that can be, else everything."""
+        target = open_target(handle)
+        if target.files is None or not target.files.equality_deletes:
+            return None
+        where = None
+        if self._options.where is not None:
+            with suppress(InputError):
+                covered = covered_deletes(handle, target.files.equality_deletes, self._options.where)
+                where = None if covered.left_out else self._options.where
+        # The rows are compared once, when all is done.
+        return Resolve(handle, where, None, self._memory, self._progress, verify=False, partial_progress=False)
+
+    def _verified(self) -> bool:
+        if self._verify is not None:
+            return self._verify
+        head = self._handle.snapshot()
+        return head is not None and int(head.summary.get("total-files-size", VERIFIED_BELOW)) < VERIFIED_BELOW
 
     def _live(self, snapshot_id: int) -> DataFrame:
         snapshot = self._handle.snapshot(snapshot_id)
@@ -226,29 +240,25 @@ class Compact(Operation[CompactResult]):
         assert files is not None
         return live_rows(self._handle, files, self._handle.metadata.current_schema_id).live()
 
-    def _call(self, branch: str) -> dict[str, int]:
-        """Runs Iceberg's procedure."""
-        self._handle.spark.catalog.refreshTable(self._handle.full_name)  # a new branch is not a new snapshot
-        arguments = self._options.arguments(self._handle.full_name, branch)
-        head = self._handle.snapshot()
-        summary = {} if head is None else head.summary
-        whole = Portion(int(summary.get("total-records", 0)), int(summary.get("total-files-size", 0)))
-        with reporting(f"compact {self._handle.name}", [whole], self._progress) as reporter:
-            numbers = call_procedure(self._handle, "rewrite_data_files", arguments)
+    def _rewrite(self, handle: TableHandle) -> None:
+        """Runs Iceberg's procedure, which commits to the branch itself, beside other writers."""
+        handle.spark.catalog.refreshTable(handle.full_name)  # a new branch is not a new snapshot
+        arguments = self._options.arguments(handle.full_name, handle.branch)
+        head = handle.refresh().head(handle.branch)
+        assert head is not None
+        whole = Portion(int(head.summary.get("total-records", 0)), int(head.summary.get("total-files-size", 0)))
+        with reporting(f"compact {handle.name}", [whole], self._progress) as reporter:
+            numbers = call_procedure(handle, "rewrite_data_files", arguments)
             reporter.done(whole)
-        return numbers
-
-    @staticmethod
-    def _counted(
-        result: CompactResult, numbers: dict[str, int], snapshot_id: int | None, *, verified: bool = False
-    ) -> CompactResult:
-        return replace(
-            result,
-            snapshot_id=snapshot_id or result.snapshot_id,
+        made = handle.refresh().head(handle.branch)
+        assert made is not None
+        self._add(
+            Result(
+                snapshot_id=None if made.id == head.id else made.id,
+                delete_files_removed=numbers["removed_delete_files_count"],
+            ),
             data_files_rewritten=numbers["rewritten_data_files_count"],
             data_files_added=numbers["added_data_files_count"],
             bytes_rewritten=numbers["rewritten_bytes_count"],
             failed_data_files=numbers["failed_data_files_count"],
-            delete_files_removed=result.delete_files_removed + numbers["removed_delete_files_count"],
-            verified=verified,
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rowdelta.encoding import FileContent
-from rowdelta.iceberg import RowChange, Validation, row_filter, take_inventory
+from rowdelta.iceberg import RowChange, Validation, interruptible, row_filter, take_inventory
 from rowdelta.maintain.candidates import applicable
 from rowdelta.maintain.mend import mend_places
 from rowdelta.maintain.steady import steady_files, tried_again
@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RemoveDanglingResult(Result):
-    """What `remove_dangling` did: deletes dropped, by content (`position`, `equality`)."""
+    """What `remove_dangling` did.
+
+    Attributes:
+        dangling: Deletes that were dropped, by content (`position`, `equality`).
+
+    Examples:
+        >>> t.remove_dangling().execute().dangling  # there is none
+        {}
+    """
 
     dangling: dict[str, int] = field(default_factory=dict)
 
@@ -43,7 +51,8 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
     def execute(self) -> RemoveDanglingResult:
         """Drops them in one snapshot; where there are none, nothing happens."""
         started = time.monotonic()
-        result = tried_again(self._run, f"removal of dangling deletes of {self._handle.name}")
+        what = f"removal of dangling deletes of {self._handle.name}"
+        result = interruptible(self._handle, lambda: tried_again(self._run, what))
         return replace(result, seconds=time.monotonic() - started)
 
     def _run(self) -> RemoveDanglingResult:

@@ -58,6 +58,12 @@ class Debt:
         advice: What to do, most urgent first; never empty.
         taken_at_ms: When this was written down.
         seconds: How long that took.
+
+    Examples:
+        >>> _ = t.delete("status = 'void'").execute()
+        >>> debt = t.debt()
+        >>> debt.rows, debt.positions, debt.keys, debt.delete_files, debt.readers
+        (4, 1, 0, 1, 'v3 engines')
     """
 
     table: str
@@ -91,23 +97,44 @@ class Debt:
 
     @property
     def dangling_share(self) -> float:
-        """The share of the delete files that apply to nothing."""
+        """The share of the delete files that apply to nothing.
+
+        Examples:
+            >>> t.debt().dangling_share
+            0.0
+        """
         return self.dangling_files / self.delete_files if self.delete_files else 0.0
 
     @property
     def oldest_delete_age_seconds(self) -> float | None:
-        """How old the oldest live delete is, at least."""
+        """How old the oldest live delete is, at least.
+
+        Examples:
+            >>> t.debt().oldest_delete_age_seconds is None  # there is no delete
+            True
+        """
         return None if self.oldest_delete_ms is None else max(self.taken_at_ms - self.oldest_delete_ms, 0) / 1000
 
     def to_dict(self) -> dict[str, Any]:
-        """All numbers as a plain dictionary."""
+        """All numbers as a plain dictionary.
+
+        Examples:
+            >>> t.debt().to_dict()["data_files"]
+            1
+        """
         found = asdict(self)
         found["dangling_share"] = self.dangling_share
         found["oldest_delete_age_seconds"] = self.oldest_delete_age_seconds
         return found
 
     def to_json(self) -> str:
-        """All numbers as one JSON document."""
+        """All numbers as one JSON document.
+
+        Examples:
+            >>> print(t.debt().to_json()[:31])
+            {
+              "table": "lake.db.orders",
+        """
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
 

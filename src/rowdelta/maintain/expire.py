@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import InputError, TableError
-from rowdelta.iceberg import expire_all, expire_own, own_files, plan_expiry
+from rowdelta.iceberg import expire_all, expire_own, interruptible, own_files, plan_expiry
 from rowdelta.maintain.cutoff import cutoff_ms, shown
 from rowdelta.ops import Operation, Plan, Result
 from rowdelta.scan import refresh_views
@@ -33,6 +33,10 @@ class ExpireResult(Result):
         data_files_removed: Data files that are gone from storage. (Delete files: `delete_files_removed`.)
         manifests_removed: Manifests that are gone.
         manifest_lists_removed: Manifest lists that are gone.
+
+    Examples:
+        >>> t.expire().execute()  # by the table's own limit: 5 days
+        ExpireResult(snapshot_id=None, ... snapshots_expired=0, ... manifest_lists_removed=0)
     """
 
     snapshots_expired: int = 0
@@ -72,7 +76,10 @@ class Expire(Operation[ExpireResult]):
         return Plan(f"expire snapshots of {self._handle.name}", tuple(steps))
 
     def execute(self) -> ExpireResult:
-        """Expires in one commit, then removes the files."""
+        """Expires in one commit, then removes the files. Ctrl-C waits for that: nobody would find them afterwards."""
+        return interruptible(self._handle, self._expire, cancel=False)
+
+    def _expire(self) -> ExpireResult:
         started = time.monotonic()
         if self._check():
             expiry, counts = expire_all(self._handle, self._older_than, self._retain_last)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import delete_files, find_orphans
+from rowdelta.iceberg import delete_files, find_orphans, interruptible
 from rowdelta.maintain.cutoff import cutoff_ms, shown
 from rowdelta.maintain.expire import refuse_without_gc
 from rowdelta.ops import Operation, Plan, Result
@@ -30,6 +30,11 @@ class OrphansResult(Result):
         orphan_files: Their paths.
         files_removed: How many of them were removed: all, or none in a dry run.
         dry_run: Whether it was one.
+
+    Examples:
+        >>> result = OrphansResult(orphan_files=("warehouse/db/orders/data/left-behind.parquet",))
+        >>> len(result.orphan_files), result.files_removed, result.dry_run
+        (1, 0, True)
     """
 
     orphan_files: tuple[str, ...] = field(default=(), repr=False)
@@ -64,6 +69,9 @@ class RemoveOrphans(Operation[OrphansResult]):
 
     def execute(self) -> OrphansResult:
         """Lists the orphans, and removes them unless it is a dry run."""
+        return interruptible(self._handle, self._remove)
+
+    def _remove(self) -> OrphansResult:
         started = time.monotonic()
         found = self._find()
         if not self._dry_run:

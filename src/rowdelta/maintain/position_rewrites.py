@@ -13,10 +13,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.iceberg import RowChange, Validation, arrow_frame, position_rows, row_filter, take_inventory
 from rowdelta.maintain.steady import all_of, steady_files
 from rowdelta.maintain.verify import same_rows
-from rowdelta.ops.position_files import as_content_file, write_positions
-from rowdelta.ops.positions import FilePositions, collect_positions
+from rowdelta.ops.position_files import as_content_file, partition_values, write_positions
+from rowdelta.ops.positions import FilePositions, collect_positions_in
 from rowdelta.ops.target import FILE, LINEAGE_VERSION, POSITION
-from rowdelta.scan import SPEC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,7 +88,7 @@ class PositionRewrite:
                 made, old = write_positions(self.handle, self.files, chunk)
                 new, replaced = [*new, *made], [*replaced, *old]
         except BaseException:
-            self.handle.io.delete({made.file.path for made in new})
+            self.handle.io.discard({made.file.path for made in new})
             raise
         return new, replaced
 
@@ -100,7 +99,8 @@ class PositionRewrite:
             path = entry.referenced_data_file
             if path is not None and path in self.data and path not in found:
                 data = self.data[path]
-                found[path] = FilePositions(path, data.spec_id, data.partition, BitMap64(), 0)
+                values = partition_values(self.handle, data)
+                found[path] = FilePositions(path, data.spec_id, values, BitMap64(), 0)
         return list(found.values())
 
     def _positions(self) -> list[FilePositions]:
@@ -109,7 +109,6 @@ class PositionRewrite:
         data = pa.table(
             {
                 FILE: pa.array(list(self.data), pa.string()),
-                SPEC: pa.array([file.spec_id for file in self.data.values()], pa.int32()),
                 "__rd_age": pa.array([file.sequence_number for file in self.data.values()], pa.int64()),
             }
         )
@@ -125,11 +124,7 @@ class PositionRewrite:
         joined = rows.join(F.broadcast(arrow_frame(spark, data)), FILE).join(
             F.broadcast(arrow_frame(spark, ages)), _DELETE_FILE
         )
-        found = collect_positions(self.handle, joined.where("__rd_age <= __rd_delete_age").select(FILE, POSITION, SPEC))
-        return [
-            FilePositions(file.path, file.spec_id, self.data[file.path].partition, file.positions, file.rows)
-            for file in found
-        ]
+        return collect_positions_in(self.handle, joined.where("__rd_age <= __rd_delete_age"), list(self.data.values()))
 
 
 def _size(entry: DeleteEntry) -> int:

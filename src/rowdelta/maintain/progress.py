@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
+from rowdelta.iceberg import stop_if_interrupted
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -37,6 +39,12 @@ class Progress:
         size_in_bytes: Bytes of all files.
         bytes_done: Bytes of the finished groups.
         seconds: Time since the start.
+
+    Examples:
+        >>> def show(now: Progress) -> None:
+        ...     print(f"{now.action}: {now.groups_done} of {now.groups}")
+        >>> show(Progress("resolve lake.db.orders", groups=4, rows=400, size_in_bytes=40_000, groups_done=1))
+        resolve lake.db.orders: 1 of 4
     """
 
     action: str
@@ -50,7 +58,13 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """An estimate from what is done; None before the first group."""
+        """An estimate from what is done; None before the first group.
+
+        Examples:
+            >>> now = Progress("resolve", groups=4, rows=400, size_in_bytes=40_000, rows_done=100, seconds=2)
+            >>> now.seconds_left
+            6.0
+        """
         if not self.rows_done:
             return None
         return self.seconds * (self.rows - self.rows_done) / self.rows_done
@@ -68,7 +82,7 @@ class Reporter:
         self._started = time.monotonic()
 
     def done(self, group: Portion) -> None:
-        """A group of files is finished."""
+        """A group of files is finished; whoever pressed Ctrl-C meanwhile need not wait for the next."""
         now = self._state
         self._state = replace(
             now,
@@ -79,6 +93,7 @@ class Reporter:
         )
         for listener in self._listeners:
             listener(self._state)
+        stop_if_interrupted()
 
 
 @contextmanager

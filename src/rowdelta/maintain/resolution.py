@@ -11,9 +11,9 @@ from rowdelta.maintain.groups import in_groups
 from rowdelta.maintain.steady import all_of, steady_files
 from rowdelta.maintain.verify import same_rows
 from rowdelta.ops.position_files import as_content_file, write_positions
-from rowdelta.ops.positions import collect_positions
+from rowdelta.ops.positions import collect_positions_in
 from rowdelta.ops.target import FILE, LINEAGE_VERSION, POSITION
-from rowdelta.scan import MAX_BROADCAST_BYTES, PARTITION, SPEC, live_rows
+from rowdelta.scan import MAX_BROADCAST_BYTES, live_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,7 @@ class Resolution:
 
     def positions(self, group: Sequence[LiveData]) -> list[FilePositions]:
         """Where the deleted rows of some files are."""
-        return collect_positions(self.handle, self.deleted_rows(group))
+        return collect_positions_in(self.handle, self.deleted_rows(group), group, self.memory // 2)
 
     def deleted_rows(self, group: Sequence[LiveData]) -> DataFrame:
         """The rows of some files that equality deletes delete, by file and position; reads the key columns alone."""
@@ -71,10 +71,9 @@ class Resolution:
         only = {file.path for file in group}
         schema_id = self.handle.metadata.current_schema_id
         found = live_rows(self.handle, self.files, schema_id, (FILE, POSITION), only=only, deletes=deletes)
-        places = [name for name in (FILE, POSITION, SPEC, PARTITION) if name in found.rows.columns]
         # A row that several deletes hit is found several times, at the same position.
         most = min(self.memory // 2, MAX_BROADCAST_BYTES)
-        hits = [keys.keep_in(found.rows, most).select(*places) for keys in found.deleted]
+        hits = [keys.keep_in(found.rows, most).select(FILE, POSITION) for keys in found.deleted]
         return reduce(lambda one, other: one.unionAll(other), hits)
 
     def change(

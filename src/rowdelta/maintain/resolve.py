@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import check_fast_forward, fast_forward
+from rowdelta.iceberg import check_fast_forward, interruptible
 from rowdelta.maintain.candidates import find_candidates
 from rowdelta.maintain.groups import in_groups, memory_bytes, portion
 from rowdelta.maintain.mend import mend_places
@@ -16,7 +16,7 @@ from rowdelta.maintain.resolution import Resolution
 from rowdelta.maintain.scope import covered_deletes
 from rowdelta.maintain.steady import tried_again
 from rowdelta.maintain.verify import VERIFIED_BELOW
-from rowdelta.ops.changes import apply
+from rowdelta.ops.changes import apply, publish
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.target import open_target
 
@@ -42,6 +42,12 @@ class ResolveResult(Result):
         verified: Whether all visible rows were compared before the commit.
         published: The branch that was moved to the resolved state, if it was not there already.
         left_out: Why some equality deletes are still there.
+
+    Examples:
+        >>> _ = t.delete_keys(changes, key="id").execute()
+        >>> result = t.resolve().execute()
+        >>> result.positions, result.files_scanned, result.delete_files_added, result.verified
+        (2, 1, 1, True)
     """
 
     positions: int = 0
@@ -103,9 +109,12 @@ class Resolve(Operation[ResolveResult]):
         """
         started = time.monotonic()
         self._result = ResolveResult()
-        tried_again(self._run, f"resolve of {self._handle.name}")
-        published = self._published()
+        published = interruptible(self._handle, self._resolve_and_publish)
         return replace(self._result, published=published, seconds=time.monotonic() - started)
+
+    def _resolve_and_publish(self) -> str | None:
+        tried_again(self._run, f"resolve of {self._handle.name}")
+        return self._published()
 
     def _look(self) -> Resolution | None:
         """What there is to do; None where there are no equality deletes."""
@@ -177,4 +186,4 @@ class Resolve(Operation[ResolveResult]):
         """Moves the branch to the state that was resolved, which later commits may already have left behind."""
         if self._publish is None or self._resolved is None:
             return None
-        return self._publish if fast_forward(self._handle, self._publish, self._resolved.id) else None
+        return self._publish if publish(self._handle, self._publish, self._resolved.id) else None

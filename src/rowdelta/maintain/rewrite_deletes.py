@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.errors import InputError
-from rowdelta.iceberg import RowChange, Validation, list_delete_files, row_filter
+from rowdelta.iceberg import RowChange, Validation, interruptible, list_delete_files, row_filter
 from rowdelta.maintain.equality_rewrites import EqualityRewrite
 from rowdelta.maintain.groups import size_in_bytes
 from rowdelta.maintain.mend import mend_places
@@ -45,6 +45,12 @@ class RewriteDeletesResult(Result):
         position_deletes: Position deletes that were written anew.
         verified: Whether all visible rows were compared before each commit.
         skipped: Why some deletes stay as they are.
+
+    Examples:
+        >>> _ = t.delete_keys(changes, key="id").execute()
+        >>> result = t.rewrite_deletes("full-row", verify=False).execute()
+        >>> result.equality_deletes, result.delete_files_added, result.delete_files_removed, result.verified
+        (1, 1, 1, False)
     """
 
     equality_deletes: int = 0
@@ -120,7 +126,8 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
         """
         started = time.monotonic()
         self._result = RewriteDeletesResult()
-        tried_again(self._run, f"rewrite of the deletes of {self._handle.name}")
+        what = f"rewrite of the deletes of {self._handle.name}"
+        interruptible(self._handle, lambda: tried_again(self._run, what))
         return replace(self._result, seconds=time.monotonic() - started)
 
     def _look(self) -> _Work | None:
@@ -177,7 +184,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
                     new.append(work.equality.write(group))
                     reporter.done(_portion(group.entries))
         except BaseException:
-            self._handle.io.delete([made.file.path for made in new])
+            self._handle.io.discard([made.file.path for made in new])
             raise
         old = [as_content_file(self._handle, entry) for group in work.groups for entry in group.entries]
         validation = Validation(

@@ -25,6 +25,12 @@ def as_column(value: str | Column) -> Column:
     return F.expr(value) if isinstance(value, str) else value
 
 
+def default_of(column: T.StructField) -> Column:
+    """What a column of a new row gets that has no value: the table's default for new rows, or null."""
+    text = column.metadata.get("CURRENT_DEFAULT")
+    return (F.lit(None) if text is None else F.expr(text)).cast(column.dataType)
+
+
 def assigned(
     handle: TableHandle, rows: DataFrame, values: Mapping[str, str | Column], origin: str | None = None
 ) -> dict[str, Column]:

@@ -11,7 +11,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.errors import InputError
 from rowdelta.iceberg import columns_used
-from rowdelta.ops.assignments import as_column
+from rowdelta.ops.assignments import as_column, default_of
 from rowdelta.ops.refusals import not_null, refusal
 from rowdelta.ops.stored_values import stored_as
 from rowdelta.scan import quote
@@ -93,18 +93,12 @@ class ChangeBatch:
         for column in self.handle.metadata.schema.fields:
             want = self.types[column.name]
             if column in self.missing:
-                value, kind = _default(want), want.dataType
+                value, kind = default_of(want), want.dataType
             else:
                 value, kind = F.col(quote(column.name)), have[column.name].dataType
             values.append(stored_as(self.handle, column, value, kind, want.dataType).alias(column.name))
         nothing = [F.lit(None).cast("bigint").alias(name) for name in lineage]
         return last.where(f"NOT {DELETED}").select(*values, *nothing)
-
-
-def _default(column: T.StructField) -> Column:
-    """What a column gets that the changes do not have: the table's default for new rows, or null."""
-    text = column.metadata.get("CURRENT_DEFAULT")
-    return (F.lit(None) if text is None else F.expr(text)).cast(column.dataType)
 
 
 def check_changes(

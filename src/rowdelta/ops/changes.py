@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from rowdelta.iceberg import commit
+from rowdelta.iceberg import TableHandle, commit, fast_forward
 from rowdelta.ops.operation import Result
 from rowdelta.scan import refresh_views
 
 if TYPE_CHECKING:
-    from rowdelta.iceberg import RowChange, Snapshot, TableHandle
+    from rowdelta.iceberg import RowChange, Snapshot
 
 
 def apply(handle: TableHandle, change: RowChange) -> Snapshot:
@@ -18,6 +18,14 @@ def apply(handle: TableHandle, change: RowChange) -> Snapshot:
     snapshot = commit(handle, change)
     refresh_views(handle)
     return snapshot
+
+
+def publish(handle: TableHandle, branch: str, snapshot_id: int) -> bool:
+    """Moves a branch forward to a snapshot and refreshes the views of that branch; False where it is there already."""
+    if not fast_forward(handle, branch, snapshot_id):
+        return False
+    refresh_views(handle if branch == handle.branch else TableHandle(handle.spark, handle.name, branch))
+    return True
 
 
 def apply_rows(

@@ -9,7 +9,7 @@ from rowdelta.iceberg import RowChange, row_filter, whole_files
 from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.position_files import write_positions
-from rowdelta.ops.positions import collect_positions
+from rowdelta.ops.positions import places_of
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.scan_estimate import estimate
 from rowdelta.ops.target import Target, isolation_of, mode_of, open_target
@@ -71,7 +71,8 @@ class Delete(Operation[Result]):
             return self._drop_files(target, condition, whole.files, whole.records, started)
         rows = target.rows(self._alias)
         matched = rows if self._where is None else rows.where(self._where)
-        touched = collect_positions(self._handle, matched)
+        places = places_of(target, rows)
+        touched = places.collect(places.mark(matched))
         deleted = sum(len(file.positions) for file in touched)
         if not touched:
             return Result(seconds=time.monotonic() - started)

@@ -46,6 +46,13 @@ class DeleteKeysResult(Result):
         vectors: Delete files that are equality delete vectors.
         encodings: Delete files by encoding.
         reasons: Why each encoding was chosen.
+
+    Examples:
+        >>> result = t.delete_keys(changes, key=["id", "status"]).execute()
+        >>> result.keys, result.encodings, result.rows_deleted
+        (4, {'full-row': 1}, None)
+        >>> result.reasons
+        ("the key has 2 columns ('id', 'status'), and a bitmap holds one",)
     """
 
     keys: int = 0
@@ -111,7 +118,7 @@ class KeyWriter:
             for batch, choice in deletes.chosen:
                 written += self._write(batch, choice)
         except BaseException:
-            self._handle.io.delete([new.file.path for new in written])
+            self._handle.io.discard([new.file.path for new in written])
             raise
         self._report(deletes, written)
         return written
@@ -188,13 +195,15 @@ class DeleteKeys(Operation[DeleteKeysResult]):
         counts = [batch.statistics.delete_count for batch, _ in prepared.chosen if isinstance(batch, IntegerBatch)]
         counts += [batch.keys.num_rows for batch, _ in prepared.chosen if isinstance(batch, HashedBatch)]
         known = all(batch is not None for batch, _ in prepared.chosen)
-        scope = "whole table" if self._keys.spec.is_unpartitioned else f"{len(prepared.chosen)} partitions"
+        reason = self._keys.scope_reason
+        whole = f"whole table: {reason}" if reason else "whole table"
+        parts = f"{len(prepared.chosen)} partitions" if known else "by partition"
         return Plan(
             f"delete by key from {self._handle.name}",
             (
                 ("key", ", ".join(column.name for column in self._keys.columns)),
                 ("keys", f"{sum(counts):,}" if known else "counted while they are written"),
-                ("scope", scope if known else "by partition" if self._keys.partition_names else "whole table"),
+                ("scope", whole if self._keys.spec.is_unpartitioned else parts),
                 ("scan", "none: the rows are not looked up"),
                 *(("encoding", f"{choice.encoding}: {choice.reason}") for choice in _distinct(prepared)),
             ),

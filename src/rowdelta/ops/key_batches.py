@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.encoding import BatchStatistics
+from rowdelta.iceberg import size_in_bytes
 from rowdelta.ops.refusals import refusals
 from rowdelta.scan import integer_sql, unpack_words
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from rowdelta.ops.key_input import KeyInput
 
 
+# A frame of this size in memory; of one that has not been computed, Spark guesses from its sources.
+_FEW_BYTES: Final = 64 << 20
 NULL_KEY_HINT: Final = "no row can match it: filter such keys out"
 
 
@@ -58,9 +61,11 @@ class HashedBatch:
 
 
 def integer_batches(keys: KeyInput) -> list[IntegerBatch]:
-    """Collects an integer key as one 64-bit word for every 64 neighbouring keys, which also makes them distinct."""
-    parts = keys.partition_names
+    """Collects an integer key: few as they are, many as one 64-bit word for every 64 neighbouring keys."""
     number = integer_sql(keys.columns[0], "k0")
+    if size_in_bytes(keys.frame) <= _FEW_BYTES:
+        return _collected(keys, number)
+    parts = keys.partition_names
     # A task for each core is enough: what follows is one shuffle of few words, which costs by the task.
     frame = keys.frame.coalesce(keys.frame.sparkSession.sparkContext.defaultParallelism)
     words = frame.selectExpr(*parts, f"{number} as k").selectExpr(
@@ -75,6 +80,19 @@ def integer_batches(keys: KeyInput) -> list[IntegerBatch]:
         word = rows["word"].fill_null(0).combine_chunks().to_numpy()
         found = unpack_words(blocks.fill_null(0).to_numpy()[~nulls], word[~nulls])
         batches.append(IntegerBatch(partition, found, bool(nulls.any()), int(pc.sum(rows["rows"]).as_py())))
+    return batches
+
+
+def _collected(keys: KeyInput, number: str) -> list[IntegerBatch]:
+    """Keys of a batch that is small: to make them distinct here takes less time than a shuffle does."""
+    parts = keys.partition_names
+    with refusals(NULL_KEY_HINT):
+        table = keys.frame.selectExpr(*parts, f"{number} as k").toArrow()
+    batches = []
+    for partition, rows in _by_partition(table, parts):
+        column = rows["k"].combine_chunks()
+        found = np.unique(column.drop_null().to_numpy())
+        batches.append(IntegerBatch(partition, found, column.null_count > 0, rows.num_rows))
     return batches
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,8 @@ from rowdelta.iceberg import ContentFile, NewDelete, keep_footer, stage_key_file
 from rowdelta.ops.key_batches import partition_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rowdelta.encoding import EncodingChoice
     from rowdelta.iceberg import Field, TableHandle
     from rowdelta.ops.key_batches import HashedBatch, IntegerBatch
@@ -41,6 +43,7 @@ _ARROW_TYPES: Final = {
     "timestamp": pa.timestamp("us"),
     "timestamptz": pa.timestamp("us", "UTC"),
 }
+Metric = TypeVar("Metric")
 
 
 def write_vector(handle: TableHandle, keys: KeyInput, batch: IntegerBatch, choice: EncodingChoice) -> NewDelete:
@@ -168,7 +171,28 @@ def _position(handle: TableHandle, column: Field) -> int:
 
 
 def _as_equality_delete(file: ContentFile, ids: list[int]) -> ContentFile:
-    return replace(file, content=FileContent.EQUALITY, equality_ids=ids, sort_order_id=None, first_row_id=None)
+    """A staged file as a delete, with the metrics of its key alone.
+
+    Iceberg skips delete files whose bounds a query's filter excludes. The values of other columns say nothing about
+    the rows that are deleted: they only led the file into its partition.
+    """
+    return replace(
+        file,
+        content=FileContent.EQUALITY,
+        equality_ids=ids,
+        sort_order_id=None,
+        first_row_id=None,
+        column_sizes=_of_key(file.column_sizes, ids),
+        value_counts=_of_key(file.value_counts, ids),
+        null_value_counts=_of_key(file.null_value_counts, ids),
+        nan_value_counts=_of_key(file.nan_value_counts, ids),
+        lower_bounds=_of_key(file.lower_bounds, ids),
+        upper_bounds=_of_key(file.upper_bounds, ids),
+    )
+
+
+def _of_key(metric: Mapping[int, Metric] | None, ids: list[int]) -> dict[int, Metric] | None:
+    return None if metric is None else {field_id: value for field_id, value in metric.items() if field_id in ids}
 
 
 def estimated_full_size(handle: TableHandle, records: int) -> int | None:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.errors import InputError
 from rowdelta.iceberg import PartitionSpec, unpartitioned_spec
 from rowdelta.ops.refusals import not_null
+from rowdelta.ops.scopes import check_scope, has_other_specs
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from rowdelta.iceberg import Field, TableHandle
+    from rowdelta.iceberg import Field, PartitionField, TableHandle
 
 # What Spark calls the types that may be widened to a column's type without losing anything.
 _WIDENS: Final = {
@@ -34,15 +35,17 @@ class KeyInput:
     Attributes:
         frame: Columns `k0`, `k1`, ... (the key), then `s0`, `s1`, ... (what the partition is made of), then `p0`, ...
             (the partition itself), all with the types of the table.
-        columns: The key columns, in the order of `k0`, `k1`, ...
+        columns: The columns that rows are deleted by, in the order of `k0`, `k1`, ...
         spec: The partition spec of the deletes; an unpartitioned one stands for the whole table.
         sources: The columns that partitions are made of, in the order of `s0`, `s1`, ...
+        scope_reason: Why the deletes are not kept to partitions, where nobody asked for that.
     """
 
     frame: DataFrame
     columns: tuple[Field, ...]
     spec: PartitionSpec
     sources: tuple[Field, ...]
+    scope_reason: str = ""
 
     @property
     def key_names(self) -> list[str]:
@@ -79,7 +82,8 @@ def check_keys(handle: TableHandle, keys: DataFrame, key: str | Sequence[str], s
     columns = tuple(schema.find(name) for name in names)
     for column in columns:
         _check_type(column)
-    spec = _spec(handle, keys, scope)
+    spec, more, reason = _place(handle, keys, columns, scope)
+    columns = (*columns, *more)
     parts = [] if spec.is_unpartitioned else [part for part in spec.fields if part.transform != "void"]
     sources = tuple(schema.by_id[source] for source in dict.fromkeys(part.source_id for part in parts))
     target = handle.spark.table(handle.full_name).limit(0)
@@ -91,7 +95,7 @@ def check_keys(handle: TableHandle, keys: DataFrame, key: str | Sequence[str], s
     if not spec.is_unpartitioned:
         values = [_transformed(handle, part.transform, source_names.get(part.source_id)) for part in spec.fields]
         frame = frame.select("*", *(F.expr(value).alias(f"p{i}") for i, value in enumerate(values)))
-    return KeyInput(frame, columns, spec, sources)
+    return KeyInput(frame, columns, spec, sources, reason)
 
 
 def _check_type(column: Field) -> None:
@@ -105,25 +109,65 @@ def _check_type(column: Field) -> None:
         )
 
 
-def _spec(handle: TableHandle, keys: DataFrame, scope: str) -> PartitionSpec:
-    """The spec that the deletes get: the table's own, or one without partitions for deletes of the whole table."""
-    if scope not in {"auto", "partition", "global"}:
-        raise InputError(f"unknown scope {scope!r}", hint="use 'auto', 'partition' or 'global'")
-    spec = handle.metadata.spec
+def _place(
+    handle: TableHandle, keys: DataFrame, columns: tuple[Field, ...], scope: str
+) -> tuple[PartitionSpec, list[Field], str]:
+    """The spec that the deletes get, the columns that they must go by besides the key, and why.
+
+    That is the table's own spec, or one without partitions for deletes of the whole table. Deletes of the table's spec
+    do not reach rows that were written under another one.
+    """
+    check_scope(handle, scope)
+    spec, by_id = handle.metadata.spec, handle.metadata.schema.by_id
     if spec.is_unpartitioned:
-        return spec
+        return spec, [], ""
+    everywhere = next((known for known in handle.metadata.specs.values() if known.is_unpartitioned), _SPEC_TO_BE_ADDED)
     if scope == "global":
-        return next((known for known in handle.metadata.specs.values() if known.is_unpartitioned), _SPEC_TO_BE_ADDED)
+        return everywhere, [], ""
+    parts = [part for part in spec.fields if part.transform != "void"]
+    _check_sources(handle, keys, [by_id[part.source_id] for part in parts])
+    if not has_other_specs(handle):
+        return spec, [], ""
+    outside = [part for part in parts if part.source_id not in {column.id for column in columns}]
+    more = list(dict.fromkeys(by_id[part.source_id] for part in outside))
+    _check_exact(handle, outside, more)
+    reason = "some rows were written under another partition spec"
+    if more:
+        reason += f", so that {', '.join(column.name for column in more)} must be equal too"
+    return everywhere, more, reason
+
+
+def _check_sources(handle: TableHandle, keys: DataFrame, sources: list[Field]) -> None:
     have = {name.lower() for name in keys.columns}
-    by_id = handle.metadata.schema.by_id
-    sources = [by_id[part.source_id].name for part in spec.fields if part.transform != "void"]
-    missing = [name for name in sources if name.lower() not in have]
+    inner = [column.name for column in sources if len(column.path) > 1]
+    if inner:
+        raise InputError(
+            f"{handle.name} is partitioned by {', '.join(inner)} inside a struct, which keys cannot carry",
+            hint="scope='global' deletes in all partitions",
+        )
+    missing = [column.name for column in sources if column.name.lower() not in have]
     if missing:
         raise InputError(
-            f"{handle.name} is partitioned by {', '.join(sources)}, but the keys have no column {', '.join(missing)}",
+            f"{handle.name} is partitioned by {', '.join(column.name for column in sources)}, but the keys have no "
+            f"column {', '.join(missing)}",
             hint="add it, so that deletes find their partition; scope='global' deletes in all of them",
         )
-    return spec
+
+
+def _check_exact(handle: TableHandle, parts: list[PartitionField], sources: list[Field]) -> None:
+    """Rows of another spec can be told by the values that partitions are made of, unless these are only somewhere near.
+
+    Whoever deletes in a day or a prefix need not know the very time or text of the row.
+    """
+    floats = {column.id for column in sources if column.type_name in {"float", "double"}}
+    vague = [p for p in parts if p.source_id in floats or p.transform.partition("[")[0] not in {"identity", "bucket"}]
+    if vague:
+        names = ", ".join(handle.metadata.schema.by_id[part.source_id].name for part in vague)
+        raise InputError(
+            f"some rows of {handle.name} were written under another partition spec, and the partition "
+            f"{', '.join(part.name for part in vague)} of a key does not tell which of them are meant",
+            hint=f"add {names} to the key, or use scope='global', or rewrite the old files first: t.compact()",
+        )
 
 
 def _typed(handle: TableHandle, keys: DataFrame, column: Field, target: DataFrame) -> Column:

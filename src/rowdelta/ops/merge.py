@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from contextlib import AbstractContextManager, nullcontext
+from functools import reduce
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -21,15 +23,16 @@ from rowdelta.ops.merge_clauses import (
     new_values,
 )
 from rowdelta.ops.merge_keys import key_range, on_condition
+from rowdelta.ops.merge_matches import ACTION, FOUND, SOURCE, Matches, look_at, look_once
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.position_files import write_positions
-from rowdelta.ops.positions import FilePositions, collect_positions
+from rowdelta.ops.positions import KnownFiles, places_of
 from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.scan_estimate import estimate
-from rowdelta.ops.target import FILE, POSITION, ROW_ID, Target, isolation_of, mode_of, open_target
+from rowdelta.ops.target import ROW_ID, Target, isolation_of, mode_of, open_target
 from rowdelta.ops.update import in_few_files, kept, replace_rows, updated_rows
-from rowdelta.scan import MAX_BROADCAST_BYTES, PARTITION, SPEC, quote
+from rowdelta.scan import MAX_BROADCAST_BYTES, quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,14 +40,26 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import TableHandle, Validation
-
-ACTION: Final = "__rd_action"
-SOURCE: Final = "__rd_source"
-FOUND: Final = "__rd_found"
+    from rowdelta.ops.positions import FilePositions, Places
 
 
 class Merge(Operation[Result]):
-    """Merges a source into the table. Clauses are tried in the order in which they are added."""
+    """Merges a source into the table. Clauses are tried in the order in which they are added.
+
+    Examples:
+        >>> last = changes.where("seq > 1")  # one change of each key
+        >>> merge = t.merge(last, on="id").when_matched_delete("s.op = 'D'").when_matched_update_all()
+        >>> print(merge.plan())
+        merge into lake.db.orders
+          when       matched and s.op = 'D': delete
+          when       matched: update all
+          mode       merge-on-read (write.merge.mode is not set, and writing deletes costs least)
+          isolation  serializable
+          filter     (ref(name="id") >= 1 and ref(name="id") <= 7)
+          files      1 to scan, 0 pruned
+          rows       4 in these files
+          bytes      ...
+    """
 
     def __init__(
         self,
@@ -65,35 +80,75 @@ class Merge(Operation[Result]):
         self._isolation = isolation_of(handle, "merge", isolation)
 
     def when_matched_update(self, values: Mapping[str, str | Column], condition: str | Column | None = None) -> Merge:
-        """Sets columns of a row that the source matches."""
+        """Sets columns of a row that the source matches.
+
+        Examples:
+            >>> merge = t.merge(changes.where("seq = 2"), on="id")
+            >>> merge.when_matched_update({"amount": "t.amount + s.amount"}).execute().rows_updated
+            1
+        """
         return self._add(Clause(MATCHED, "update", condition, dict(values)))
 
     def when_matched_update_all(self, condition: str | Column | None = None) -> Merge:
-        """Sets every column of a matched row from the source's column of the same name."""
+        """Sets every column of a matched row from the source's column of the same name.
+
+        Examples:
+            >>> merge = t.merge(changes.where("op = 'U'").where("seq = 2"), on="id")
+            >>> merge.when_matched_update_all("t.status <> s.status").execute().rows_updated
+            1
+        """
         return self._add(Clause(MATCHED, "update", condition))
 
     def when_matched_delete(self, condition: str | Column | None = None) -> Merge:
-        """Deletes a matched row."""
+        """Deletes a matched row.
+
+        Examples:
+            >>> t.merge(changes, on="id").when_matched_delete().execute().rows_deleted
+            2
+        """
         return self._add(Clause(MATCHED, "delete", condition))
 
     def when_not_matched_insert(
         self, values: Mapping[str, str | Column], condition: str | Column | None = None
     ) -> Merge:
-        """Inserts a row for a row of the source that matches none; columns that are not named become null."""
+        """Inserts a row for a row of the source that matches none; columns not named get their default, or null.
+
+        Examples:
+            >>> merge = t.merge(changes, on="id").when_not_matched_insert({"id": "s.id", "status": "'late'"})
+            >>> _ = merge.execute()
+            >>> t.read("id = 7").first()
+            Row(id=7, status='late', amount=None)
+        """
         return self._add(Clause(NOT_MATCHED, "insert", condition, dict(values)))
 
     def when_not_matched_insert_all(self, condition: str | Column | None = None) -> Merge:
-        """Inserts a row of the source that matches none, column by column of the same name."""
+        """Inserts a row of the source that matches none, column by column of the same name.
+
+        Examples:
+            >>> t.merge(changes, on="id").when_not_matched_insert_all("s.op <> 'D'").execute().rows_inserted
+            1
+        """
         return self._add(Clause(NOT_MATCHED, "insert", condition))
 
     def when_not_matched_by_source_update(
         self, values: Mapping[str, str | Column], condition: str | Column | None = None
     ) -> Merge:
-        """Sets columns of a row that no row of the source matches."""
+        """Sets columns of a row that no row of the source matches.
+
+        Examples:
+            >>> merge = t.merge(changes, on="id")
+            >>> merge.when_not_matched_by_source_update({"amount": "0"}, "t.status = 'void'").execute().rows_updated
+            1
+        """
         return self._add(Clause(BY_SOURCE, "update", condition, dict(values)))
 
     def when_not_matched_by_source_delete(self, condition: str | Column | None = None) -> Merge:
-        """Deletes a row that no row of the source matches."""
+        """Deletes a row that no row of the source matches.
+
+        Examples:
+            >>> t.merge(changes, on="id").when_not_matched_by_source_delete().execute().rows_deleted
+            2
+        """
         return self._add(Clause(BY_SOURCE, "delete", condition))
 
     def _add(self, clause: Clause) -> Merge:
@@ -121,13 +176,34 @@ class Merge(Operation[Result]):
         self._check()
         started = time.monotonic()
         target = open_target(self._handle)
-        marked = self._source.withColumn(SOURCE, F.monotonically_increasing_id())
-        with refusals(REQUIRED_HINT), kept(marked) as source:
+        with refusals(REQUIRED_HINT), self._marked() as source:
             if target.snapshot is None:
                 return self._insert_only(target, source, started)
             keys = None if self._of(BY_SOURCE) else key_range(self._handle, source, self._pairs)
-            with kept(self._pairs_frame(target, source, keys)) as pairs:
-                return self._apply(target, source, pairs, keys, started)
+            rows = target.rows() if keys is None else target.rows().where(keys)
+            places = places_of(target, rows)
+            joined = self._joined(places.mark(rows), source)
+            if self._replaces_rows and isinstance(places, KnownFiles) and places.one_by_one:
+                matches = look_once(joined.select(*self._kept_names(target, places), SOURCE), places)
+                new_rows = self._replacements(target, source, matches)
+                return self._apply(target, source, matches, new_rows, keys=keys, started=started)
+            with kept(self._pairs_frame(target, joined, places)) as pairs:
+                matches = look_at(pairs, places)
+                updates = self._updates(target, pairs) if self._updated(matches) else []
+                new_rows = _union([*updates, *self._inserts(target, source, matches)])
+                return self._apply(target, source, matches, new_rows, keys=keys, started=started)
+
+    def _marked(self) -> AbstractContextManager[DataFrame]:
+        """The source with a number for each of its rows, computed once; one that is kept already is not kept twice."""
+        marked = self._source.withColumn(SOURCE, F.monotonically_increasing_id())
+        level = self._source.storageLevel
+        return nullcontext(marked) if level.useMemory and level.useDisk else kept(marked)
+
+    @property
+    def _replaces_rows(self) -> bool:
+        """Whether matched rows are all replaced by those of the source, so that nothing of the old ones is needed."""
+        matched = [clause for _, clause in self._of(MATCHED, BY_SOURCE)]
+        return len(matched) == 1 and matched[0].action == "update" and matched[0].is_plain
 
     def _check(self) -> None:
         if not self._clauses:
@@ -141,58 +217,69 @@ class Merge(Operation[Result]):
                     hint="give it a condition, or put it last",
                 )
 
-    def _pairs_frame(self, target: Target, source: DataFrame, keys: str | None) -> DataFrame:
-        """Rows of the table with what becomes of them: every matched row, and others that a clause applies to."""
-        target_alias, source_alias = self._aliases
-        by_source = self._of(BY_SOURCE)
-        rows = target.rows() if keys is None else target.rows().where(keys)
-        named = quote(target_alias)
-        right = source.withColumn(FOUND, F.lit(True)).alias(source_alias)
+    def _joined(self, rows: DataFrame, source: DataFrame) -> DataFrame:
+        """Rows of the table with the rows of the source that match, and `FOUND`."""
+        right = source.withColumn(FOUND, F.lit(True)).alias(self._aliases[1])
         if size_in_bytes(source) <= MAX_BROADCAST_BYTES:
             right = F.broadcast(right)
-        joined = rows.alias(target_alias).join(right, self._on, "left" if by_source else "inner")
+        return rows.alias(self._aliases[0]).join(right, self._on, "left" if self._of(BY_SOURCE) else "inner")
+
+    def _pairs_frame(self, target: Target, joined: DataFrame, places: Places) -> DataFrame:
+        """Rows of the table with what becomes of them: every matched row, and others that a clause applies to."""
+        by_source = self._of(BY_SOURCE)
         found = F.coalesce(F.col(FOUND), F.lit(False))
         action = action_of(self._of(MATCHED))
         if by_source:
             action = F.when(found, action).otherwise(action_of(by_source))
         joined = joined.withColumn(ACTION, action).where(found | (F.col(ACTION) != NO_ACTION))
-        updates = [(number, clause) for number, clause in self._of(MATCHED, BY_SOURCE) if clause.action == "update"]
+        updates = self._all_updates
         values = new_values(self._handle, joined, updates, self._aliases, self._source.columns) if updates else {}
-        places = [FILE, POSITION, SPEC, *([PARTITION] if PARTITION in rows.columns else [])]
-        places += [ROW_ID] if target.has_lineage else []
         return joined.select(
             ACTION,
             found.alias(FOUND),
             F.col(SOURCE),
-            *(F.col(f"{named}.{name}") for name in places),
+            *self._kept_names(target, places),
             *(value.alias(f"__rd_new_{name}") for name, value in values.items()),
         )
 
-    def _apply(self, target: Target, source: DataFrame, pairs: DataFrame, keys: str | None, started: float) -> Result:
-        counts = {(row[ACTION], row[FOUND]): row["count"] for row in pairs.groupBy(ACTION, FOUND).count().collect()}
-        touched = collect_positions(self._handle, pairs.where(F.col(ACTION) != NO_ACTION))
-        self._check_cardinality(pairs, touched, counts)
-        by_action = {"update": 0, "delete": sum(len(file.positions) for file in touched)}
-        for (number, _), count in counts.items():
-            if number != NO_ACTION and self._clauses[number].action == "update":
-                by_action["update"] += count
-        by_action["delete"] -= by_action["update"]  # a lone delete may match a row more than once
-        new_rows = self._new_rows(target, source, pairs, updates=by_action["update"] > 0)
+    def _kept_names(self, target: Target, places: Places) -> list[Column]:
+        """What is kept of the old rows: where they are, and their ids."""
+        names = [*places.names, *([ROW_ID] if target.has_lineage else [])]
+        return [F.col(f"{quote(self._aliases[0])}.{name}") for name in names]
+
+    @property
+    def _all_updates(self) -> list[tuple[int, Clause]]:
+        return [(number, clause) for number, clause in self._of(MATCHED, BY_SOURCE) if clause.action == "update"]
+
+    def _apply(
+        self,
+        target: Target,
+        source: DataFrame,
+        matches: Matches,
+        new_rows: DataFrame | None,
+        *,
+        keys: str | None,
+        started: float,
+    ) -> Result:
+        touched = matches.touched
+        self._check_cardinality(matches)
+        updated = self._updated(matches)
+        deleted = sum(len(file.positions) for file in touched) - updated  # a lone delete may match a row more than once
         condition = row_filter(self._handle, keys)
         validation = target.validation(condition, self._isolation, [file.path for file in touched], updates=True)
         if not touched and new_rows is None:
             return Result(seconds=time.monotonic() - started)
         if self._mode == "copy-on-write" and touched:
             change = rewrite_files(target, touched, new_rows, validation)
-            inserts = self._count_inserts(source, pairs)
+            inserts = self._count_inserts(source, matches)
         elif new_rows is None:
             change = self._only_deletes(target, touched, validation)
             inserts = 0
         else:
             change = replace_rows(target, touched, new_rows, validation)
             assert change.rows is not None
-            inserts = change.rows.record_count - by_action["update"]
-        return self._commit(change, by_action, inserts, started)
+            inserts = change.rows.record_count - updated
+        return self._commit(change, {"update": updated, "delete": deleted}, inserts, started)
 
     def _only_deletes(self, target: Target, touched: list[FilePositions], validation: Validation) -> RowChange:
         assert target.files is not None
@@ -205,48 +292,58 @@ class Merge(Operation[Result]):
         deleted, updated = by_action["delete"], by_action["update"]
         return apply_rows(self._handle, change, started, deleted=deleted, inserted=inserts, updated=updated)
 
-    def _check_cardinality(
-        self, pairs: DataFrame, touched: list[FilePositions], counts: dict[tuple[int, bool], int]
-    ) -> None:
+    def _check_cardinality(self, matches: Matches) -> None:
         """A row of the table that several rows of the source match has no single new value."""
         matched = [clause for _, clause in self._of(MATCHED)]
         if not matched or (len(matched) == 1 and matched[0].action == "delete" and matched[0].condition is None):
             return
-        if counts.get((NO_ACTION, True), 0) == 0:
-            twice = sum(file.rows - len(file.positions) for file in touched) > 0
-        else:
-            twice = not pairs.where(FOUND).groupBy(FILE, POSITION).count().where("count > 1").isEmpty()
-        if twice:
+        if matches.twice:
             raise InputError(
                 "a row of the table is matched by more than one row of the source",
                 hint="reduce the source to one row per key first, for example to the newest",
             )
 
-    def _new_rows(self, target: Target, source: DataFrame, pairs: DataFrame, *, updates: bool) -> DataFrame | None:
-        frames = []
-        if updates:
-            numbers = [number for number, clause in self._of(MATCHED, BY_SOURCE) if clause.action == "update"]
-            changed = pairs.where(F.col(ACTION).isin(numbers))
-            renamed = {name: F.col(quote(f"__rd_new_{name}")) for name in target.columns}
-            frames.append(in_few_files(updated_rows(target, changed.withColumns(renamed)), pairs))
-        if self._of(NOT_MATCHED):
-            frames.append(in_few_files(self._inserts(target, self._unmatched(source, pairs)), source))
-        if not frames:
-            return None
-        return frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
+    def _updated(self, matches: Matches) -> int:
+        return sum(matches.counts.get(number, 0) for number, _ in self._all_updates)
 
-    def _unmatched(self, source: DataFrame, pairs: DataFrame) -> DataFrame:
-        return source.join(pairs.where(FOUND).select(SOURCE).distinct(), SOURCE, "left_anti")
+    def _updates(self, target: Target, pairs: DataFrame) -> list[DataFrame]:
+        """The rows that take the place of old ones."""
+        numbers = [number for number, _ in self._all_updates]
+        changed = pairs.where(F.col(ACTION).isin(numbers))
+        renamed = {name: F.col(quote(f"__rd_new_{name}")) for name in target.columns}
+        return [in_few_files(updated_rows(target, changed.withColumns(renamed)), pairs)]
 
-    def _count_inserts(self, source: DataFrame, pairs: DataFrame) -> int:
+    def _replacements(self, target: Target, source: DataFrame, matches: Matches) -> DataFrame | None:
+        """New rows where the source has the whole of each: the join with the table need not carry it.
+
+        Where those that match nothing are inserted just so, both are rows of the source, with and without an old id.
+        """
+        inserts = [clause for _, clause in self._of(NOT_MATCHED)]
+        both = len(inserts) == 1 and inserts[0].is_plain
+        found = source.alias(self._aliases[1]).join(matches.rows.drop(FOUND), SOURCE, "left" if both else "inner")
+        values = inserted(self._handle, found, Clause(MATCHED, "update"), self._aliases[1], self._source.columns)
+        kept_ids = [F.col(ROW_ID)] if target.has_lineage else []
+        rows = found.select(*(values[name].alias(name) for name in target.columns), *kept_ids)
+        replaced = [in_few_files(updated_rows(target, rows), source)]
+        if both:
+            return replaced[0]
+        return _union([*(replaced if matches.touched else []), *self._inserts(target, source, matches)])
+
+    def _count_inserts(self, source: DataFrame, matches: Matches) -> int:
         clauses = self._of(NOT_MATCHED)
         if not clauses:
             return 0
-        rows = self._unmatched(source, pairs).alias(self._aliases[1])
+        rows = _unmatched(source, matches).alias(self._aliases[1])
         return rows.where(action_of(clauses) != NO_ACTION).count()
 
-    def _inserts(self, target: Target, unmatched: DataFrame) -> DataFrame:
-        """New rows from rows of the source that match nothing; they have no lineage yet."""
+    def _inserts(self, target: Target, source: DataFrame, matches: Matches) -> list[DataFrame]:
+        """New rows from rows of the source that match nothing."""
+        if not self._of(NOT_MATCHED):
+            return []
+        return [in_few_files(self._inserted(target, _unmatched(source, matches)), source)]
+
+    def _inserted(self, target: Target, unmatched: DataFrame) -> DataFrame:
+        """The rows that the clauses make of rows of the source; they have no lineage yet."""
         clauses = self._of(NOT_MATCHED)
         rows = unmatched.alias(self._aliases[1]).withColumn(ACTION, action_of(clauses))
         rows = rows.where(F.col(ACTION) != NO_ACTION)
@@ -257,17 +354,24 @@ class Merge(Operation[Result]):
             nothing = {name: F.lit(None).cast("bigint") for name in target.lineage}
             columns = {name: values[name] for name in target.columns} | nothing
             frames.append(mine.select(*(value.alias(name) for name, value in columns.items())))
-        result = frames[0]
-        for frame in frames[1:]:
-            result = result.unionByName(frame)
+        result = _union(frames)
+        assert result is not None
         return result
 
     def _insert_only(self, target: Target, source: DataFrame, started: float) -> Result:
         """An empty table: nothing can match."""
         if not self._of(NOT_MATCHED):
             return Result(seconds=time.monotonic() - started)
-        staged = stage_rows(self._handle, self._inserts(target, source))
+        staged = stage_rows(self._handle, self._inserted(target, source))
         condition = row_filter(self._handle, None)
         validation = target.validation(condition, self._isolation, [], updates=False)
         change = RowChange(rows=staged, validation=validation)
         return self._commit(change, {"update": 0, "delete": 0}, staged.record_count, started)
+
+
+def _unmatched(source: DataFrame, matches: Matches) -> DataFrame:
+    return source.join(matches.matched, SOURCE, "left_anti")
+
+
+def _union(frames: list[DataFrame]) -> DataFrame | None:
+    return reduce(lambda one, other: one.unionByName(other), frames) if frames else None

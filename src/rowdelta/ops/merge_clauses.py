@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.ops.assignments import as_column, assigned
+from rowdelta.ops.assignments import as_column, assigned, default_of
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
@@ -41,6 +41,11 @@ class Clause:
     condition: str | Column | None = None
     values: Mapping[str, str | Column] | None = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it always applies, and sets every column from the source."""
+        return self.condition is None and self.values is None
+
     def __str__(self) -> str:
         condition = "" if self.condition is None else f" and {self.condition}"
         what = (
@@ -67,28 +72,42 @@ def new_values(
     aliases: tuple[str, str],
     source: Sequence[str],
 ) -> dict[str, Column]:
-    """The value of every column after an update, by the number of the clause in `__rd_action`."""
+    """The value of every column after an update, by the number of the clause in `__rd_action`.
+
+    A column that all clauses set is not read, unless it may not be null: then rows without an update keep it.
+    """
     target_alias, source_alias = aliases
-    columns = [column.name for column in handle.metadata.schema.fields]
-    values = {name: F.col(f"{quote(target_alias)}.{quote(name)}") for name in columns}
-    for number, clause in clauses:
-        wanted = clause.values if clause.values is not None else _all(handle, source, source_alias)
-        for name, value in assigned(handle, rows, wanted, target_alias).items():
-            values[name] = F.when(F.col("__rd_action") == number, value).otherwise(values[name])
+    columns = handle.metadata.schema.fields
+    old = {column.name: F.col(f"{quote(target_alias)}.{quote(column.name)}") for column in columns}
+    wanted = [c.values if c.values is not None else _all(handle, source, source_alias) for _, c in clauses]
+    new = [assigned(handle, rows, values, target_alias) for values in wanted]
+    values = {}
+    for column in columns:
+        set_by_all = all(column.name in some for some in new)
+        value = F.lit(None) if set_by_all and not column.required else old[column.name]
+        for (number, _), some in zip(clauses, new, strict=True):
+            if column.name in some:
+                value = F.when(F.col("__rd_action") == number, some[column.name]).otherwise(value)
+        values[column.name] = value
     return values
 
 
 def inserted(
     handle: TableHandle, source: DataFrame, clause: Clause, source_alias: str, source_columns: Sequence[str]
 ) -> dict[str, Column]:
-    """The value of every column of a new row; a column that is not named becomes null."""
+    """The value of every column of a new row; a column that is not named gets the table's default, or null."""
     wanted = clause.values if clause.values is not None else _all(handle, source_columns, source_alias)
     found = {name: handle.metadata.schema.find(name) for name in wanted}
     nested = [column.sql for column in found.values() if len(column.path) > 1]
     if nested:
         raise InputError(f"an insert cannot set the field {nested[0]} alone", hint="set the whole struct")
     given = {found[name].name: value for name, value in wanted.items()}
-    missing = {column.name: F.lit(None) for column in handle.metadata.schema.fields if column.name not in given}
+    types = handle.spark.table(handle.full_name).schema
+    missing = {
+        column.name: default_of(types[column.name])
+        for column in handle.metadata.schema.fields
+        if column.name not in given
+    }
     return assigned(handle, source, {quote(name): value for name, value in {**given, **missing}.items()})
 
 

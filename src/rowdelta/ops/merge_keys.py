@@ -13,7 +13,7 @@ from rowdelta.errors import InputError
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -53,11 +53,10 @@ def _equalities(handle: TableHandle, on: str, source: DataFrame, aliases: tuple[
         tree = sqlglot.parse_one(on, dialect="spark")
     except sqlglot.errors.SqlglotError:
         return {}
-    parts = list(tree.flatten()) if isinstance(tree, exp.And) else [tree]
     target = {column.name.lower(): column.name for column in handle.metadata.schema.fields}
     have = {name.lower(): name for name in source.columns}
     pairs = {}
-    for part in parts:
+    for part in _conjuncts(tree):
         sides = [part.left.unnest(), part.right.unnest()] if isinstance(part, exp.EQ) else []
         for left, right in (sides, sides[::-1]) if sides else ():
             if not (isinstance(left, exp.Column) and isinstance(right, exp.Column)):
@@ -68,6 +67,16 @@ def _equalities(handle: TableHandle, on: str, source: DataFrame, aliases: tuple[
                 if names[0] in target and names[1] in have:
                     pairs[target[names[0]]] = have[names[1]]
     return pairs
+
+
+def _conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """The parts of a condition that must all hold, whatever parentheses are around them."""
+    tree = tree.unnest()
+    if isinstance(tree, exp.And):
+        yield from _conjuncts(tree.left)
+        yield from _conjuncts(tree.right)
+    else:
+        yield tree
 
 
 def key_range(handle: TableHandle, source: DataFrame, pairs: dict[str, str]) -> str | None:

@@ -21,6 +21,13 @@ class Result:
         delete_files_removed: Delete files that are gone.
         bytes_added: The size of all new files.
         seconds: How long it took.
+
+    Examples:
+        >>> result = t.delete("status = 'void'").execute()
+        >>> result.rows_deleted, result.delete_files_added, result.snapshot_id == t.metadata.current_snapshot_id
+        (1, 1, True)
+        >>> t.delete("status = 'void'").execute().snapshot_id is None  # nothing is left to delete
+        True
     """
 
     snapshot_id: int | None = None
@@ -34,13 +41,28 @@ class Result:
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers as a plain dictionary."""
+        """The numbers as a plain dictionary.
+
+        Examples:
+            >>> Result(rows_deleted=3).to_dict()["rows_deleted"]
+            3
+        """
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What an operation would do, step by step; made without changing anything."""
+    """What an operation would do, step by step; made without changing anything.
+
+    Examples:
+        >>> print(t.upsert(changes, key="id", order_by="seq", delete_when="op = 'D'").plan())
+        upsert into lake.db.orders
+          key       id
+          keys      3, of which 1 are deleted
+          scope     global: the table has no partitions
+          scan      none: the rows are not looked up
+          encoding  deletion-vector: 3 keys of long column 'id' as a bitmap
+    """
 
     title: str
     steps: tuple[tuple[str, str], ...]
@@ -50,7 +72,12 @@ class Plan:
         return "\n".join([self.title, *(f"  {name:<{width}}  {text}" for name, text in self.steps)])
 
     def to_dict(self) -> dict[str, str]:
-        """The steps as a plain dictionary."""
+        """The steps as a plain dictionary.
+
+        Examples:
+            >>> Plan("delete from lake.db.orders", (("rows", "none: the table is empty"),)).to_dict()
+            {'plan': 'delete from lake.db.orders', 'rows': 'none: the table is empty'}
+        """
         return {"plan": self.title, **dict(self.steps)}
 
 
@@ -58,12 +85,30 @@ ResultT = TypeVar("ResultT", bound=Result)
 
 
 class Operation(ABC, Generic[ResultT]):
-    """A verb, ready to be looked at or run."""
+    """A verb, ready to be looked at or run.
+
+    Examples:
+        >>> delete = t.delete("status = 'void'")  # nothing has happened yet
+        >>> delete.execute().rows_deleted
+        1
+    """
 
     @abstractmethod
     def plan(self) -> Plan:
-        """What `execute` would do. Changes nothing."""
+        """What `execute` would do. Changes nothing.
+
+        Examples:
+            >>> print(t.delete("id <= 4").plan())
+            delete from lake.db.orders
+              how   metadata alone: 1 files match whole
+              rows  4
+        """
 
     @abstractmethod
     def execute(self) -> ResultT:
-        """Does it, in one snapshot or not at all."""
+        """Does it, in one snapshot or not at all.
+
+        Examples:
+            >>> t.delete("id <= 4").execute().rows_deleted
+            4
+        """

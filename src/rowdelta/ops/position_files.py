@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyroaring import BitMap64
 
-    from rowdelta.iceberg import DeleteEntry, LiveData, SnapshotFiles, TableHandle
+    from rowdelta.iceberg import DataEntry, DeleteEntry, LiveData, SnapshotFiles, TableHandle
     from rowdelta.ops.positions import FilePositions
 
 ROW_POSITION_ID: Final = 2147483645
@@ -65,11 +65,7 @@ def _write_vectors(
         blob = Blob(DELETION_VECTOR, encode_vector(merged), fields=(ROW_POSITION_ID,), properties=properties)
         written.append((file, merged, writer.add(blob)))
     data = writer.finish()
-    try:
-        handle.io.write(location, data)
-    except BaseException:  # also an interrupt
-        handle.io.delete([location])
-        raise
+    handle.io.write(location, data)
     new = [
         NewDelete(
             ContentFile(
@@ -135,18 +131,19 @@ def as_content_file(handle: TableHandle, entry: DeleteEntry) -> ContentFile:
     )
 
 
-def stored_partition(handle: TableHandle, entry: DeleteEntry | LiveData) -> list[Any]:
-    """The partition of an entry as JSON; Avro gives every time as UTC, also those of columns without a zone."""
+def stored_partition(handle: TableHandle, entry: DeleteEntry | DataEntry | LiveData) -> list[Any]:
+    """The partition of an entry as JSON."""
+    return partition_json(partition_values(handle, entry))
+
+
+def partition_values(handle: TableHandle, entry: DeleteEntry | DataEntry | LiveData) -> tuple[Any, ...]:
+    """The partition of an entry; Avro gives every time as UTC, also those of columns without a zone."""
     types = {column.id: column.type for schema in handle.metadata.schemas.values() for column in schema.by_id.values()}
     fields = handle.metadata.specs[entry.spec_id].fields
     values = zip(fields, entry.partition, strict=True)
-    return partition_json(
-        tuple(
-            value.replace(tzinfo=None)
-            if isinstance(value, dt.datetime) and types[part.source_id] == "timestamp"
-            else value
-            for part, value in values
-        )
+    return tuple(
+        value.replace(tzinfo=None) if isinstance(value, dt.datetime) and types[part.source_id] == "timestamp" else value
+        for part, value in values
     )
 
 
@@ -161,7 +158,7 @@ def _write_parquet(handle: TableHandle, touched: Sequence[FilePositions]) -> lis
         for group in groups.values():
             written.append(write_position_file(handle, sorted(group, key=lambda file: file.path)))  # noqa: PERF401 - see except
     except BaseException:
-        handle.io.delete([new.file.path for new in written])
+        handle.io.discard([new.file.path for new in written])
         raise
     return written
 

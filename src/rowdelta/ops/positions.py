@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import zlib
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import bitmap_from_sorted
-from rowdelta.iceberg import partition_names
+from rowdelta.errors import TableError
+from rowdelta.iceberg import arrow_frame, partition_names
 from rowdelta.ops.key_batches import partition_json
+from rowdelta.ops.position_files import partition_values
 from rowdelta.ops.target import FILE, POSITION
 from rowdelta.scan import PARTITION, SPEC, unpack_words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
     from pyroaring import BitMap64
     from pyspark.sql import DataFrame
 
-    from rowdelta.iceberg import TableHandle
+    from rowdelta.iceberg import DataEntry, LiveData, TableHandle
+    from rowdelta.ops.target import Target
+
+CODE: Final = "__rd_code"
+_BIT: Final = f"shiftleft(1L, cast({POSITION} & 63 as int))"
+_FILES_KNOWN_AT_MOST: Final = 5_000  # to know them, their manifests are read
+_BYTES_OF_ROW: Final = 12
+# Twelve bytes for each row are collected without a shuffle where that cannot be much: 300 MB, were all rows to match.
+_ROWS_COLLECTED_AT_MOST: Final = 25_000_000
 
 
 @dataclass(frozen=True)
@@ -37,44 +53,191 @@ class FilePositions:
         return partition_json(self.partition)
 
 
-def collect_positions(handle: TableHandle, rows: DataFrame) -> list[FilePositions]:
-    """Collects where rows are: one 64-bit word for every 64 neighbouring positions, one record for each file."""
-    partition = [F.first(PARTITION).alias("partition")] if PARTITION in rows.columns else []
-    words = (
-        rows.withColumn("block", F.expr(f"{POSITION} >> 6"))
-        .groupBy(FILE, "block")
-        .agg(
-            F.bit_or(F.expr(f"shiftleft(1L, cast({POSITION} & 63 as int))")).alias("word"),
-            F.first(SPEC).alias("spec_id"),
-            F.count("*").alias("rows"),
-            *partition,
-        )
-    )
-    files = words.groupBy(FILE).agg(
-        F.first("spec_id").alias("spec_id"),
-        F.sum("rows").alias("rows"),
-        *([F.first("partition").alias("partition")] if partition else []),
-        F.collect_list(F.struct("block", "word")).alias("words"),
-    )
-    table = files.toArrow()
-    names = partition_names(handle)
-    found = []
-    for index in range(table.num_rows):
-        words_of = table["words"][index].values
-        blocks = words_of.field("block").to_numpy(zero_copy_only=False).astype(np.int64)
-        bits = words_of.field("word").to_numpy(zero_copy_only=False).astype(np.int64)
-        spec_id = table["spec_id"][index].as_py()
-        values = table["partition"][index].as_py() if partition else {}
-        found.append(
-            FilePositions(
-                path=table[FILE][index].as_py(),
-                spec_id=spec_id,
-                partition=_in_spec_order(handle, spec_id, values or {}, names),
-                positions=bitmap_from_sorted(unpack_words(blocks, bits)),
-                rows=table["rows"][index].as_py(),
+class Places(ABC):
+    """How rows say where they are, and how that is collected.
+
+    Attributes:
+        handle: The table.
+        names: The columns that rows carry: one or more for the file, and the position. The first two tell one row from
+            another.
+    """
+
+    handle: TableHandle
+    names: list[str]
+
+    @abstractmethod
+    def mark(self, rows: DataFrame) -> DataFrame:
+        """Live rows of the table with the columns of `names`."""
+
+    @abstractmethod
+    def collect(self, rows: DataFrame) -> list[FilePositions]:
+        """Where marked rows are, by file."""
+
+
+class NamedFiles(Places):
+    """Rows carry the path of their file: for tables of so many files that listing them would cost more."""
+
+    def __init__(self, handle: TableHandle, rows: DataFrame) -> None:
+        self.handle = handle
+        self.names = [FILE, POSITION, SPEC, *([PARTITION] if PARTITION in rows.columns else [])]
+
+    def mark(self, rows: DataFrame) -> DataFrame:
+        """The rows: they have the columns."""
+        return rows
+
+    def collect(self, rows: DataFrame) -> list[FilePositions]:
+        """One 64-bit word for every 64 neighbouring positions, one record for each file."""
+        partition = PARTITION in self.names
+        words = (
+            rows.withColumn("block", F.expr(f"{POSITION} >> 6"))
+            .groupBy(FILE, "block")
+            .agg(
+                F.bit_or(F.expr(_BIT)).alias("word"),
+                F.first(SPEC).alias("spec_id"),
+                F.count("*").alias("rows"),
+                *([F.first(PARTITION).alias("partition")] if partition else []),
             )
         )
-    return found
+        files = words.groupBy(FILE).agg(
+            F.first("spec_id").alias("spec_id"),
+            F.sum("rows").alias("rows"),
+            *([F.first("partition").alias("partition")] if partition else []),
+            F.collect_list(F.struct("block", "word")).alias("words"),
+        )
+        table = files.toArrow()
+        names = partition_names(self.handle)
+        found = []
+        for index in range(table.num_rows):
+            words_of = table["words"][index].values
+            blocks = words_of.field("block").to_numpy(zero_copy_only=False).astype(np.int64)
+            bits = words_of.field("word").to_numpy(zero_copy_only=False).astype(np.int64)
+            spec_id = table["spec_id"][index].as_py()
+            values = table["partition"][index].as_py() if partition else {}
+            found.append(
+                FilePositions(
+                    path=table[FILE][index].as_py(),
+                    spec_id=spec_id,
+                    partition=_in_spec_order(self.handle, spec_id, values or {}, names),
+                    positions=bitmap_from_sorted(unpack_words(blocks, bits)),
+                    rows=table["rows"][index].as_py(),
+                )
+            )
+        return found
+
+
+class KnownFiles(Places):
+    """Rows carry a checksum of their file's path, or its number where two files have the same checksum.
+
+    Attributes:
+        one_by_one: Whether rows are collected as they are, rather than as words of 64 neighbours after a shuffle.
+    """
+
+    def __init__(self, handle: TableHandle, files: Sequence[DataEntry | LiveData], *, one_by_one: bool) -> None:
+        self.handle = handle
+        self.names = [CODE, POSITION]
+        self.one_by_one = one_by_one
+        by_checksum = {zlib.crc32(file.path.encode()) - 2**31: file for file in files}
+        self._are_apart = len(by_checksum) == len(files)
+        self._files = by_checksum if self._are_apart else dict(enumerate(files))
+
+    def mark(self, rows: DataFrame) -> DataFrame:
+        """The rows with the checksum or number."""
+        if self._are_apart:
+            return rows.withColumn(CODE, F.expr(f"cast(crc32(cast({FILE} as binary)) - 2147483648L as int)"))
+        paths = pa.array([file.path for file in self._files.values()], pa.string())
+        numbers = pa.table({FILE: paths, CODE: pa.array(self._files, pa.int32())})
+        return rows.join(F.broadcast(arrow_frame(self.handle.spark, numbers)), FILE)
+
+    def collect(self, rows: DataFrame) -> list[FilePositions]:
+        """One by one, or as words of 64 neighbouring positions."""
+        if self.one_by_one:
+            return self.collected(rows.select(*self.names).toArrow())
+        words = rows.groupBy(CODE, F.expr(f"{POSITION} >> 6").alias("block"))
+        table = words.agg(F.bit_or(F.expr(_BIT)).alias("word"), F.count("*").alias("rows")).toArrow()
+        columns = [table[name].to_numpy() for name in ("block", "word", "rows")]
+        return [
+            self._of(code, unpack_words(blocks, bits), int(counts.sum()))
+            for code, (blocks, bits, counts) in _by_code(table[CODE].to_numpy(), columns)
+        ]
+
+    def collected(self, table: pa.Table) -> list[FilePositions]:
+        """The same of marked rows that have been collected already."""
+        found = []
+        for code, (positions,) in _by_code(table[CODE].to_numpy(), [table[POSITION].to_numpy()]):
+            distinct = positions if np.all(positions[1:] > positions[:-1]) else np.unique(positions)
+            found.append(self._of(code, distinct, len(positions)))
+        return found
+
+    def _of(self, code: int, positions: npt.NDArray[np.int64], rows: int) -> FilePositions:
+        file = self._files[code]
+        _check_spec(self.handle, file.spec_id)
+        values = partition_values(self.handle, file)
+        return FilePositions(file.path, file.spec_id, values, bitmap_from_sorted(positions), rows)
+
+
+def places_of(target: Target, rows: DataFrame) -> Places:
+    """How rows of a table best say where they are.
+
+    Rows do not know a partition value whose source column was dropped, so then the manifests must tell it.
+    """
+    assert target.files is not None
+    handle = target.handle
+    manifests = [manifest for manifest in target.files.listing.records if not manifest.get("content")]
+    files, rows_at_most = (_total(manifests, what) for what in ("files", "rows"))
+    named = partition_names(handle)
+    all_named = all(part.field_id in named for spec in handle.metadata.specs.values() for part in spec.fields)
+    if all_named and (files is None or files > _FILES_KNOWN_AT_MOST):
+        return NamedFiles(handle, rows)
+    entries = [entry for manifest in manifests for entry in handle.manifests.data(manifest)]
+    few = rows_at_most is not None and rows_at_most <= _ROWS_COLLECTED_AT_MOST
+    return KnownFiles(handle, entries, one_by_one=few)
+
+
+def _total(manifests: Sequence[Mapping[str, Any]], what: str) -> int | None:
+    """How many live files or rows manifests have; None where one does not say."""
+    counts = [manifest.get(f"{kind}_{what}_count") for manifest in manifests for kind in ("added", "existing")]
+    known = [int(count) for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def collect_positions_in(
+    handle: TableHandle, rows: DataFrame, files: Sequence[LiveData], most_bytes: int = 0
+) -> list[FilePositions]:
+    """Collects where rows are, given as path and position, all of them in some files.
+
+    Args:
+        handle: The table.
+        rows: The rows.
+        files: Their files.
+        most_bytes: What they may take; where all rows of the files fit, they are collected without a shuffle.
+    """
+    one_by_one = sum(file.records for file in files) * _BYTES_OF_ROW <= most_bytes
+    known = KnownFiles(handle, files, one_by_one=one_by_one)
+    return known.collect(known.mark(rows.select(FILE, POSITION)))
+
+
+def _check_spec(handle: TableHandle, spec_id: int) -> None:
+    """Iceberg cannot write a partition value whose column is gone."""
+    for part in handle.metadata.specs[spec_id].fields:
+        if part.source_id not in handle.metadata.schema.by_id and part.transform != "void":
+            raise TableError(
+                f"files of {handle.name} are partitioned by {part.name}, whose column was dropped: Iceberg cannot "
+                "write deletes for them",
+                hint="rewrite these files first: t.compact(options={'rewrite-all': 'true'})",
+            )
+
+
+def _by_code(
+    codes: npt.NDArray[np.int32], columns: list[npt.NDArray[Any]]
+) -> Iterator[tuple[int, list[npt.NDArray[Any]]]]:
+    """The values of each code; rows come by file as they were read, unless a join has moved them."""
+    if not len(codes):
+        return
+    order = np.argsort(codes, kind="stable")
+    codes = codes[order]
+    starts = np.flatnonzero(np.diff(codes, prepend=codes[:1] + 1))
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(codes)], strict=True):
+        yield int(codes[start]), [column[order[start:end]] for column in columns]
 
 
 def _in_spec_order(handle: TableHandle, spec_id: int, values: dict[str, Any], names: dict[int, str]) -> tuple[Any, ...]:

@@ -10,15 +10,16 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import bitmap_to_numpy
-from rowdelta.iceberg import ContentFile, RowChange, arrow_frame, stage_rows
+from rowdelta.errors import CommitConflictError
+from rowdelta.iceberg import ContentFile, RowChange, arrow_frame, later_deletes, stage_rows
 from rowdelta.ops.target import FILE, POSITION, table_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import Column, DataFrame
 
-    from rowdelta.iceberg import Validation
+    from rowdelta.iceberg import Uncommitted, Validation
     from rowdelta.ops.positions import FilePositions
     from rowdelta.ops.target import Target
 
@@ -45,9 +46,32 @@ def rewrite_files(
         for file in touched
     ]
     staged = stage_rows(handle, frame)
+    further = _no_later_deletes(target, frozenset(file.path for file in touched))
     return RowChange(
-        rows=staged, removed_rows=removed, validation=replace(validation, no_new_deletes=True, data_files=())
+        rows=staged,
+        removed_rows=removed,
+        validation=replace(validation, no_new_deletes=True, data_files=(), further=further),
     )
+
+
+def _no_later_deletes(target: Target, paths: frozenset[str]) -> Callable[[Uncommitted], None]:
+    """A check that nobody deleted rows of the touched files since, whichever rows: each of them is written anew.
+
+    A new file is younger than the deletes, so none of them would apply to the copies. Iceberg looks only at deletes of
+    rows that the change itself is about.
+    """
+    read = target.files
+    assert read is not None
+
+    def check(made: Uncommitted) -> None:
+        later = later_deletes(made.handle, read, made.listing, paths)
+        if later:
+            raise CommitConflictError(
+                f"another writer changed the same data: {later[0].path} deletes rows of files that are written anew",
+                hint="run it again",
+            )
+
+    return check
 
 
 def _kept_rows(target: Target, touched: Sequence[FilePositions]) -> DataFrame:

@@ -16,7 +16,7 @@ from rowdelta.ops.assignments import assigned
 from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.position_files import write_positions
-from rowdelta.ops.positions import collect_positions
+from rowdelta.ops.positions import places_of
 from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.scan_estimate import estimate
@@ -32,11 +32,17 @@ if TYPE_CHECKING:
     from rowdelta.ops.positions import FilePositions
 
 
-BYTES_PER_TASK: Final = 32 << 20
+BYTES_PER_TASK: Final = 16 << 20
+_TASKS_AT_MOST: Final = 100_000
 
 
 class Update(Operation[Result]):
-    """Sets columns of the rows that match a predicate; without one, of all rows."""
+    """Sets columns of the rows that match a predicate; without one, of all rows.
+
+    Examples:
+        >>> t.update().set("status", "'late'").where("status = 'new'").execute().rows_updated
+        2
+    """
 
     def __init__(self, handle: TableHandle, *, alias: str | None, mode: str | None, isolation: str | None) -> None:
         self._handle = handle
@@ -52,6 +58,13 @@ class Update(Operation[Result]):
         Args:
             column: The column.
             value: SQL text or a Column; it sees the row as it was before the update.
+
+        Examples:
+            >>> from pyspark.sql import functions as F
+            >>> update = t.update().set("status", F.lit("late")).set("amount", "amount + 1").where("id = 2")
+            >>> _ = update.execute()
+            >>> t.read("id = 2").first()
+            Row(id=2, status='late', amount=21.0)
         """
         if column in self._values:
             raise InputError(f"column {column!r} is set twice")
@@ -59,7 +72,12 @@ class Update(Operation[Result]):
         return self
 
     def where(self, condition: str | Column) -> Update:
-        """Updates only the rows that match; a second call narrows the first."""
+        """Updates only the rows that match; a second call narrows the first. `filter` is the same.
+
+        Examples:
+            >>> t.update().set("amount", "0").where("status = 'new'").filter("id > 1").execute().rows_updated
+            1
+        """
         if self._where is None:
             self._where = condition
         elif isinstance(self._where, str) and isinstance(condition, str):
@@ -92,13 +110,14 @@ class Update(Operation[Result]):
             return Result(seconds=time.monotonic() - started)
         condition = row_filter(self._handle, self._where, self._alias)
         rows = target.rows(self._alias)
+        places = places_of(target, rows)
         matched = rows if self._where is None else rows.where(self._where)
         values = assigned(self._handle, rows, self._values, self._alias)
-        with (
-            refusals(REQUIRED_HINT),
-            kept(matched.withColumns({f"__rd_new_{name}": value for name, value in values.items()})) as found,
-        ):
-            touched = collect_positions(self._handle, found)
+        new = [value.alias(f"__rd_new_{name}") for name, value in values.items()]
+        old = [*(name for name in target.columns if name not in values), *target.lineage, *places.names]
+        matched = places.mark(matched)
+        with refusals(REQUIRED_HINT), kept(matched.select(*map(quote, old), *new)) as found:
+            touched = places.collect(found)
             if not touched:
                 return Result(seconds=time.monotonic() - started)
             count = sum(len(file.positions) for file in touched)
@@ -124,7 +143,8 @@ def in_few_files(rows: DataFrame, basis: DataFrame, bytes_per_task: int = BYTES_
         basis: The kept frame that they come from; its size is known once it has been computed.
         bytes_per_task: The size in memory that is one task's work.
     """
-    return rows.coalesce(max(1, math.ceil(size_in_bytes(basis) / bytes_per_task)))
+    wanted = max(1, math.ceil(size_in_bytes(basis) / bytes_per_task))
+    return rows.coalesce(min(wanted, _TASKS_AT_MOST))  # of a frame that was not computed, Spark may think the worst
 
 
 def updated_rows(target: Target, rows: DataFrame) -> DataFrame:

@@ -47,6 +47,11 @@ class UpsertResult(Result):
         vectors: Delete files that are equality delete vectors.
         encodings: Delete files by encoding.
         reasons: Why each encoding was chosen.
+
+    Examples:
+        >>> result = t.upsert(changes, key="id", order_by="seq", delete_when="op = 'D'").execute()
+        >>> result.keys, result.keys_deleted, result.rows_inserted, result.rows_deleted, result.vectors
+        (3, 1, 2, None, 1)
     """
 
     keys: int = 0

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.codec import decode_hashed, read_blob
 from rowdelta.encoding import DeleteEncoding
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import arrow_frame, column_path, delete_rows, footer, partition_names
+from rowdelta.iceberg import arrow_frame, column_path, delete_rows, footer
 from rowdelta.scan.filters import (
     AGE,
+    HASH,
     PARTITION,
+    SIDE,
     SPEC,
     DeletedKeys,
     all_of,
@@ -30,9 +35,6 @@ from rowdelta.scan.scopes import Scope, ScopeColumns, scope_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import DataFrame
-    from pyspark.sql import types as T  # noqa: N812
-
     from rowdelta.iceberg import DeleteEntry, Field, SnapshotFiles, TableHandle
 
 
@@ -42,8 +44,9 @@ class DeletedKeysBuilder:
     Args:
         handle: The table.
         files: The snapshot.
-        columns: The key columns by field id, under the names that the frame to be filtered gives them.
-        partition: The type of `_partition`.
+        columns: The key columns by field id, under the names that `rows` gives them.
+        rows: The frame to be filtered.
+        partition_names: The name of each partition field in `_partition`, by field id.
         ages_matter: Whether some rows are younger than some deletes.
     """
 
@@ -52,15 +55,20 @@ class DeletedKeysBuilder:
         handle: TableHandle,
         files: SnapshotFiles,
         columns: dict[int, Field],
-        partition: T.StructType,
+        rows: DataFrame,
+        partition_names: dict[int, str],
         *,
         ages_matter: bool,
     ) -> None:
         self._handle = handle
         self._files = files
         self._columns = columns
+        self._all_rows = rows
         self._aged = ages_matter
-        self._scopes = ScopeColumns(handle.metadata.specs, partition, partition_names(handle))
+        partition = rows.schema[PARTITION].dataType if PARTITION in rows.columns else T.StructType()
+        assert isinstance(partition, T.StructType)
+        self._scopes = ScopeColumns(handle.metadata.specs, partition, partition_names)
+        self._scope_names = [f"{SIDE}spec_id", *(f"{SIDE}{name}" for name in self._scopes.casts())]
         self._scope_fields = [f"{PARTITION}.`{name.replace('`', '``')}`" for name in self._scopes.fields]
 
     def build(self) -> list[DeletedKeys]:
@@ -106,7 +114,7 @@ class DeletedKeysBuilder:
             condition = container_condition(key, aged=self._aged, nullable=nullable)
             found.append(self._joined(dense, container_table, "container", probe, condition, scoped=scoped))
         if sparse:
-            exact = all_of([f"{key} <=> d_key"]) + (f" AND {AGE} < d_age" if self._aged else "")
+            exact = all_of([f"{key} <=> {SIDE}key"]) + (f" AND {AGE} < {SIDE}age" if self._aged else "")
             probe = f"xxhash64({', '.join([key, *([SPEC, *fields] if scoped else [])])})"
             found.append(self._joined(sparse, value_table, "key", probe, exact, scoped=scoped))
         return found
@@ -134,10 +142,10 @@ class DeletedKeysBuilder:
         frame = arrow_frame(self._handle.spark, table)
         if scoped:
             frame = self._cast_scopes(frame)
-        frame = frame.select(*(F.col(name).alias(f"d_{name}") for name in frame.columns))
-        parts = [f"d_{hashed}", *(["d_spec_id", *(f"d_{name}" for name in self._scopes.casts())] if scoped else [])]
+        frame = frame.select(*(F.col(name).alias(f"{SIDE}{name}") for name in frame.columns))
+        parts = [f"{SIDE}{hashed}", *(self._scope_names if scoped else [])]
         plain = hashed == "container" and not scoped
-        frame = frame.withColumn("d_hash", F.expr(parts[0] if plain else f"xxhash64({', '.join(parts)})"))
+        frame = frame.withColumn(HASH, F.expr(parts[0] if plain else f"xxhash64({', '.join(parts)})"))
         if scoped:
             condition = f"({condition}) AND {scope_condition(self._scope_fields)}"
         size = table.nbytes if hashed == "container" else len(table) * BYTES_PER_VALUE
@@ -153,26 +161,26 @@ class DeletedKeysBuilder:
         if rows:
             frames.append(self._rows(columns, rows, scoped=scoped))
         frames += [self._hashed(columns, entry, scoped=scoped) for entry in entries if self._is_hashed(entry)]
-        frame = frames[0]
-        for other in frames[1:]:
-            frame = frame.unionByName(other)
-        names = [f"d_k{index}" for index in range(len(columns))]
-        scope_names = ["d_spec_id", *(f"d_{name}" for name in self._scopes.casts())] if scoped else []
-        frame = frame.groupBy(*names, *scope_names).agg(F.max("d_age").alias("d_age"))
-        frame = frame.withColumn("d_hash", F.xxhash64(*names, *scope_names))
+        names = [f"{SIDE}k{index}" for index in range(len(columns))]
+        types = [known.dataType for known in self._all_rows.selectExpr(*(column.sql for column in columns)).schema]
+        wanted = dict(zip(names, types, strict=True))
+        frame = reduce(DataFrame.unionByName, [_as_types(frame, wanted) for frame in frames])
+        scope_names = self._scope_names if scoped else []
+        frame = frame.groupBy(*names, *scope_names).agg(F.max(f"{SIDE}age").alias(f"{SIDE}age"))
+        frame = frame.withColumn(HASH, F.xxhash64(*names, *scope_names))
         scope_fields = [SPEC, *self._scope_fields] if scoped else []
         probe = f"xxhash64({', '.join([*(column.sql for column in columns), *scope_fields])})"
         same = [f"{column.sql} <=> {name}" for column, name in zip(columns, names, strict=True)]
-        condition = [all_of(same), *([f"{AGE} < d_age"] if self._aged else [])]
+        condition = [all_of(same), *([f"{AGE} < {SIDE}age"] if self._aged else [])]
         condition += [scope_condition(self._scope_fields)] if scoped else []
         size = sum(entry.record_count * (BYTES_PER_VALUE + 32 * len(columns)) for entry in entries)
         return DeletedKeys(frame, probe, " AND ".join(condition), size)
 
     def _rows(self, columns: list[Field], entries: Sequence[DeleteEntry], *, scoped: bool) -> DataFrame:
         frame = delete_rows(self._handle, self._files, entries, [column.id for column in columns])
-        keys = [F.expr(column_path(self._handle, column.id)).alias(f"d_k{i}") for i, column in enumerate(columns)]
+        keys = [F.expr(column_path(self._handle, column.id)).alias(f"{SIDE}k{i}") for i, column in enumerate(columns)]
         facts = F.broadcast(self._entry_facts(entries, scoped=scoped))
-        return frame.select(*keys, F.col("_file").alias("d_file")).join(facts, "d_file").drop("d_file")
+        return frame.select(*keys, F.col("_file").alias(f"{SIDE}file")).join(facts, f"{SIDE}file").drop(f"{SIDE}file")
 
     def _entry_facts(self, entries: Sequence[DeleteEntry], *, scoped: bool) -> DataFrame:
         """The age and the partition of each delete file, by path."""
@@ -189,7 +197,7 @@ class DeletedKeysBuilder:
                 table = table.append_column(name, columns[name])
         frame = arrow_frame(self._handle.spark, table)
         frame = self._cast_scopes(frame) if scoped else frame
-        return frame.select(*(F.col(name).alias(f"d_{name}") for name in frame.columns))
+        return frame.select(*(F.col(name).alias(f"{SIDE}{name}") for name in frame.columns))
 
     def _hashed(self, columns: list[Field], entry: DeleteEntry, *, scoped: bool) -> DataFrame:
         """The exact keys of a hash-map blob, whose columns are named by field id."""
@@ -202,5 +210,18 @@ class DeletedKeysBuilder:
         if keys.num_rows != entry.record_count:
             raise FormatError(f"{entry.path} holds {keys.num_rows} keys, its manifest entry says {entry.record_count}")
         frame = arrow_frame(self._handle.spark, keys.select(wanted))
-        frame = frame.select(*(F.col(f"`{name}`").alias(f"d_k{index}") for index, name in enumerate(wanted)))
-        return frame.crossJoin(F.broadcast(self._entry_facts([entry], scoped=scoped).drop("d_file")))
+        frame = frame.select(*(F.col(f"`{name}`").alias(f"{SIDE}k{index}") for index, name in enumerate(wanted)))
+        return frame.crossJoin(F.broadcast(self._entry_facts([entry], scoped=scoped).drop(f"{SIDE}file")))
+
+
+def _as_types(keys: DataFrame, wanted: dict[str, T.DataType]) -> DataFrame:
+    """Keys with the types that rows are read with: a column may have been widened, and hashes differ by type.
+
+    A key that a narrower type cannot hold is in no row.
+    """
+    for name, have in [(known.name, known.dataType) for known in keys.schema]:
+        kind = wanted.get(name, have)
+        if kind != have:
+            value = F.col(name).try_cast(kind)
+            keys = keys.where(F.col(name).isNull() | value.isNotNull()).withColumn(name, value)
+    return keys

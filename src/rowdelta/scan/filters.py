@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 AGE: Final = "__rd_age"
 SPEC: Final = "__rd_spec"
 PARTITION: Final = "__rd_partition"
+SIDE: Final = "__rd_d_"  # before every name on the side of the deletes: a table may have columns of any other name
+HASH: Final = f"{SIDE}hash"
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class DeletedKeys:
     """One side of the join: what is deleted, and how a row is found in it.
 
     Attributes:
-        frame: The deleted keys; every column is named `d_...`, and `d_hash` is the number to join on.
+        frame: The deleted keys; the name of every column starts with `SIDE`, and `HASH` is the number to join on.
         probe: The same number for a row of the table, in SQL.
         condition: The exact test, in SQL over both sides.
         size: Its bytes, for the choice between broadcast and shuffle.
@@ -50,7 +52,7 @@ class DeletedKeys:
         return F.broadcast(self.frame) if self.size <= max_broadcast_bytes else self.frame.hint("shuffle_hash")
 
     def _on(self) -> Column:
-        return F.expr(f"{self.probe} = d_hash") & F.expr(self.condition)
+        return F.expr(f"{self.probe} = {HASH}") & F.expr(self.condition)
 
 
 def container_probe(key: str, *, nullable: bool, scoped: list[str]) -> str:
@@ -63,22 +65,22 @@ def container_probe(key: str, *, nullable: bool, scoped: list[str]) -> str:
 
 def container_condition(key: str, *, aged: bool, nullable: bool) -> str:
     """Whether the bit of a key is set, and its delete is newer than the row."""
-    word = f"get(d_words, cast(({key} >> 6) & 1023 as int))"
+    word = f"get({SIDE}words, cast(({key} >> 6) & 1023 as int))"
     bit = f"cast({key} & 63 as int)"
     hit = f"getbit({word}, {bit}) = 1"
     if aged:
         before = f"bit_count({word} & ~shiftleft(-1L, {bit}))"
-        hit += f" AND {AGE} < get(d_ages, get(d_ranks, cast(({key} >> 6) & 1023 as int)) + {before})"
+        hit += f" AND {AGE} < get({SIDE}ages, get({SIDE}ranks, cast(({key} >> 6) & 1023 as int)) + {before})"
     if not nullable:
         return hit
-    null_hit = f"{AGE} < d_null_age" if aged else "d_null_age IS NOT NULL"
+    null_hit = f"{AGE} < {SIDE}null_age" if aged else f"{SIDE}null_age IS NOT NULL"
     return f"if({key} IS NULL, {null_hit}, {hit})"
 
 
 def scope_condition(fields: list[str]) -> str:
     """Whether a row is in the partition of the delete, given the fields of `_partition` in SQL."""
-    same = [f"{field} <=> d_p{index}" for index, field in enumerate(fields)]
-    return all_of([f"{SPEC} <=> d_spec_id", *same])
+    same = [f"{field} <=> {SIDE}p{index}" for index, field in enumerate(fields)]
+    return all_of([f"{SPEC} <=> {SIDE}spec_id", *same])
 
 
 def all_of(tests: list[str]) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import TableError
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from rowdelta.iceberg import Field
 
 _EXPRESSIONS: Final = {
@@ -14,8 +18,17 @@ _EXPRESSIONS: Final = {
     "int": "cast({} as bigint)",
     "date": "cast(unix_date({}) as bigint)",
     "timestamptz": "unix_micros({})",
-    "timestamp": "timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {})",
+    # Neither the difference nor the division looks at the session's time zone, whose clock may skip or repeat an hour.
+    "timestamp": "(({} - TIMESTAMP_NTZ'1970-01-01 00:00:00') div INTERVAL '0.000001' SECOND)",
 }
+
+
+@dataclass(frozen=True)
+class IntegerKeys:
+    """The keys of one delete file, sorted and distinct."""
+
+    keys: npt.NDArray[np.int64]
+    has_null: bool
 
 
 def is_integer(column: Field) -> bool:

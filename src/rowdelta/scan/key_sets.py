@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import bitmap_to_numpy, decode_edv, get_codec, read_blob
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import column_path, delete_rows, footer
-from rowdelta.scan.integer_keys import integer_sql
+from rowdelta.iceberg import arrow_frame, column_path, delete_rows, footer
+from rowdelta.scan.integer_keys import IntegerKeys, integer_sql
+from rowdelta.scan.parquet_keys import parquet_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,14 +26,6 @@ if TYPE_CHECKING:
 MOST_BYTES: Final = 512 << 20
 MOST_KEYS: Final = 200_000_000
 _WORDS_AT_ONCE: Final = 1 << 18
-
-
-@dataclass(frozen=True)
-class IntegerKeys:
-    """The keys of one delete file, sorted and distinct."""
-
-    keys: npt.NDArray[np.int64]
-    has_null: bool
 
 
 class KeyCache:
@@ -70,7 +64,8 @@ def integer_keys(
     for entry in missing:
         if entry.is_vector:
             found[entry.path] = _of_vector(read_vector(handle, entry), column)
-    rows = [entry for entry in missing if not entry.is_vector]
+    found |= parquet_keys(handle, [entry for entry in missing if not entry.is_vector], column)
+    rows = [entry for entry in missing if found[entry.path] is None]
     if rows:
         found |= _of_rows(handle, files, rows, column)
     for entry in missing:
@@ -124,21 +119,24 @@ def _of_rows(
     """Reads standard equality delete files in Spark, and brings home one 64-bit word for each 64 neighbouring keys."""
     rows = delete_rows(handle, files, entries, [column.id])
     key = integer_sql(column, column_path(handle, column.id))
-    words = rows.selectExpr("_file as file", f"{key} as key").selectExpr(
-        "file", "key >> 6 as block", "shiftleft(1L, cast(key & 63 as int)) as bit"
+    paths = pa.array([entry.path for entry in entries], pa.string())
+    # A number stands for the path, which would travel with every word.
+    numbers = arrow_frame(handle.spark, pa.table({"_file": paths, "file": pa.array(range(len(paths)), pa.int32())}))
+    words = (
+        rows.join(F.broadcast(numbers), "_file")
+        .selectExpr("file", f"{key} as key")
+        .selectExpr("file", "key >> 6 as block", "shiftleft(1L, cast(key & 63 as int)) as bit")
     )
     table = words.groupBy("file", "block").agg({"bit": "bit_or"}).toDF("file", "block", "word").toArrow()
-    empty = IntegerKeys(np.empty(0, np.int64), has_null=False)
-    found = {entry.path: empty for entry in entries}
-    names = table["file"].combine_chunks().dictionary_encode()
-    codes = names.indices.to_numpy()
+    codes = table["file"].to_numpy()
     blocks = table["block"].combine_chunks()
     nulls = blocks.is_null().to_numpy(zero_copy_only=False)
     values, word = blocks.fill_null(0).to_numpy(), table["word"].fill_null(0).combine_chunks().to_numpy()
-    for code, path in enumerate(names.dictionary.to_pylist()):
+    found = {}
+    for code, entry in enumerate(entries):
         mine = codes == code
         here = mine & ~nulls
-        found[path] = IntegerKeys(unpack_words(values[here], word[here]), bool((mine & nulls).any()))
+        found[entry.path] = IntegerKeys(unpack_words(values[here], word[here]), bool((mine & nulls).any()))
     return found
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql import types as T  # noqa: N812
 
+from rowdelta.errors import TableError
 from rowdelta.iceberg import SnapshotFiles, arrow_frame, shadow, snapshot_files
 from rowdelta.scan.checks import check_deletes
 from rowdelta.scan.deleted_keys import DeletedKeysBuilder
@@ -91,37 +91,48 @@ def live_rows(
     """
     schema = handle.metadata.schemas[schema_id]
     keys = {field_id for entry in files.equality_deletes for field_id in entry.equality_ids}
-    dropped = [_dropped(handle, field_id) for field_id in sorted(keys - set(schema.by_id))]
-    frame = shadow(handle, files, schema_id, dropped, only)
+    specs = [handle.metadata.specs[spec_id] for spec_id in {entry.spec_id for entry in files.equality_deletes}]
+    sources = {part.source_id for spec in specs for part in spec.fields if part.transform != "void"}
+    dropped = [_dropped_key(handle, field_id) for field_id in sorted(keys - set(schema.by_id))]
+    dropped_sources = [_dropped(handle, field_id) for field_id in sorted(sources - keys - set(schema.by_id))]
+    shade = shadow(handle, files, schema_id, [*dropped, *dropped_sources], only)
     files = files if deletes is None else replace(files, equality_deletes=deletes)
     columns = [column.name for column in schema.fields]
-    struct = _partition_type(frame)
     young = files.young_files(handle) if files.equality_deletes else []
-    rows = frame.select(
+    rows = shade.frame.select(
         *(F.col(quote(name)) for name in [*columns, *(column.name for column in dropped)]),
         F.col("_spec_id").alias(SPEC),
-        *([F.col("_partition").alias(PARTITION)] if struct.fields else []),
+        *([F.col("_partition").alias(PARTITION)] if shade.partition_names else []),
         _age(handle, files, young),
         *metadata_columns,
     )
     rows = _with_file_ages(handle, rows, young) if _FILE in rows.columns else rows
     by_id = schema.by_id | {column.id: column for column in dropped}
-    builder = DeletedKeysBuilder(handle, files, by_id, struct, ages_matter=bool(young))
+    builder = DeletedKeysBuilder(handle, files, by_id, rows, shade.partition_names, ages_matter=bool(young))
     return LiveRows(rows, columns, builder.build())
 
 
-def _partition_type(frame: DataFrame) -> T.StructType:
-    kind = frame.select("_partition").schema["_partition"].dataType
-    return kind if isinstance(kind, T.StructType) else T.StructType()
+def _dropped_key(handle: TableHandle, field_id: int) -> Field:
+    for schema in handle.metadata.schemas.values():
+        known = schema.by_id.get(field_id)
+        if known is not None and len(known.path) > 1:
+            raise TableError(
+                f"{handle.name} has deletes by {known.sql}, a field of a struct that was dropped since",
+                hint="which rows they delete cannot be told any more; a snapshot from before can be read: snapshot_id=",
+            )
+    return _dropped(handle, field_id)
 
 
 def _dropped(handle: TableHandle, field_id: int) -> Field:
-    """A key column that the schema no longer has, under a name of its own."""
+    """A column that the schema no longer has, under a name of its own."""
     for schema_id in sorted(handle.metadata.schemas, reverse=True):
         known = handle.metadata.schemas[schema_id].by_id.get(field_id)
         if known is not None:
             return replace(known, name=f"__rd_dropped_{field_id}", path=(f"__rd_dropped_{field_id}",), required=False)
-    raise AssertionError(field_id)  # Iceberg keeps every schema
+    raise TableError(
+        f"no schema of {handle.name} has a column with id {field_id}, by which rows are deleted",
+        hint="its schema was removed when snapshots expired; which rows are deleted cannot be known",
+    )
 
 
 def _age(handle: TableHandle, files: SnapshotFiles, young: list[DataEntry]) -> Column:

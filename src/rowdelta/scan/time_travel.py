@@ -67,7 +67,12 @@ def _find(
 
 
 def _at(handle: TableHandle, timestamp: str | dt.datetime) -> Snapshot:
-    """The newest snapshot of the branch's history that is not younger than a time."""
+    """What the branch was at a time.
+
+    For main the table's log tells, as it does for `TIMESTAMP AS OF`: what was rolled back later counts, and what was
+    committed to another branch counts from when main took it over. Iceberg keeps no such log of other branches: there
+    it is the newest snapshot on the way to the head that is not younger.
+    """
     if isinstance(timestamp, str):
         try:
             timestamp = dt.datetime.fromisoformat(timestamp)
@@ -78,10 +83,14 @@ def _at(handle: TableHandle, timestamp: str | dt.datetime) -> Snapshot:
     if timestamp.tzinfo is None:
         timestamp = timestamp.replace(tzinfo=dt.timezone.utc)
     milliseconds = timestamp.timestamp() * 1000
-    snapshot = handle.snapshot()
-    while snapshot is not None and snapshot.timestamp_ms > milliseconds:
-        parent = snapshot.parent_id
-        snapshot = handle.metadata.snapshots.get(parent) if parent is not None else None
+    metadata = handle.metadata
+    if handle.branch == "main":
+        log = handle.document.get("snapshot-log", [])
+        past = [metadata.snapshots.get(entry["snapshot-id"]) for entry in log if entry["timestamp-ms"] <= milliseconds]
+        snapshot = past[-1] if past else None
+    else:
+        line = metadata.ancestors(handle.snapshot())
+        snapshot = next((known for known in line if known.timestamp_ms <= milliseconds), None)
     if snapshot is None:
         raise InputError(
             f"{handle.name} has no snapshot as old as {timestamp.isoformat()}",

@@ -45,6 +45,25 @@ class EditedText:
         """The text of a part of the statement, changed."""
         return self.between(node.start, node.end)
 
+    def origin(self, offset: int) -> int:
+        """Where in the text stands what is at an offset of the changed text.
+
+        Examples:
+            >>> edited = EditedText("a = :x AND b")
+            >>> edited.replace(4, 6, "1000")
+            >>> edited.all(), edited.origin(13), edited.origin(6), edited.origin(0)
+            ('a = 1000 AND b', 11, 4, 0)
+        """
+        moved = 0
+        for edit in sorted(self.edits.values()):
+            start = edit.start + moved
+            if offset < start:
+                break
+            if offset < start + len(edit.replacement):
+                return edit.start
+            moved += len(edit.replacement) - (edit.end - edit.start)
+        return offset - moved
+
     def between(self, start: int, end: int) -> str:
         """A range of the text, changed."""
         pieces, at = [], start

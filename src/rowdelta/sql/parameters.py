@@ -1,30 +1,56 @@
-"""Parameters of a statement (`:name` and `?`), written into its text as literals."""
+"""Parameters of a statement (`:name` and `?`), written into its text as literals.
+
+A value is one literal wherever it stands: nothing in it, and nothing next to it, makes another statement of the text.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import math
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from rowdelta.errors import InputError
-from rowdelta.sql.edits import EditedText
 from rowdelta.sql.identifiers import unquote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pyspark.sql import SparkSession
+
     from rowdelta.iceberg.syntax_tree import Node
+    from rowdelta.sql.edits import EditedText
 
 
-def bind(text: str, root: Node, args: Mapping[str, Any] | Sequence[Any]) -> str:
-    """The statement with the values of its parameters.
+@dataclass(frozen=True)
+class Dialect:
+    """The settings of a session that literals depend on.
+
+    Attributes:
+        escapes: Whether a backslash in a string escapes what follows.
+        zoneless: Whether a time without a zone is one without a zone in SQL, too.
+    """
+
+    escapes: bool = True
+    zoneless: bool = False
+
+    @staticmethod
+    def of(spark: SparkSession) -> Dialect:
+        """The dialect of a session."""
+        return Dialect(
+            escapes=spark.conf.get("spark.sql.parser.escapedStringLiterals", "false") != "true",
+            zoneless=spark.conf.get("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
+        )
+
+
+def bind(edited: EditedText, root: Node, args: Mapping[str, Any] | Sequence[Any], dialect: Dialect) -> None:
+    """Puts values in place of the parameters of a statement.
 
     Raises:
         InputError: A parameter has no value, or one that has no literal in SQL.
     """
-    edited = EditedText(text)
-    positional = 0
+    text, positional = edited.text, 0
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -32,44 +58,64 @@ def bind(text: str, root: Node, args: Mapping[str, Any] | Sequence[Any]) -> str:
             name = unquote(text[node.start : node.end].removeprefix(":").strip())
             if isinstance(args, (list, tuple)) or name not in args:
                 raise InputError(f"the parameter :{name} has no value", hint=f"args={{{name!r}: ...}}")
-            edited.replace(node.start, node.end, literal(args[name]))  # type: ignore[call-overload]
+            edited.replace(node.start, node.end, _apart(literal(args[name], dialect)))  # type: ignore[call-overload]
         elif node.word == "?":
             if not isinstance(args, (list, tuple)) or positional >= len(args):
                 raise InputError(f"parameter {positional + 1} (?) has no value", hint="args=[...]")
-            edited.replace(node.start, node.end, literal(args[positional]))
+            edited.replace(node.start, node.end, _apart(literal(args[positional], dialect)))
             positional += 1
         waiting.extend(reversed(node.children))
-    return edited.all()
 
 
-def literal(value: object) -> str:  # noqa: C901, PLR0911 - one line for each type
-    """A value in Spark SQL.
+def _apart(text: str) -> str:
+    """A literal that is not read together with its neighbours: `?D` is no double, and `-:x` begins no comment."""
+    return f" {text} "
+
+
+def literal(value: object, dialect: Dialect = Dialect()) -> str:  # noqa: B008, C901, PLR0911 - one line for each type
+    r"""A value in Spark SQL, of the type that PySpark gives it.
 
     Examples:
         >>> literal("it is"), literal(3), literal(2**40), literal(None), literal(True)
         ("'it is'", '3', '1099511627776L', 'NULL', 'TRUE')
+        >>> literal(-3), literal("${x}")
+        ('(-3)', "'\\u0024{x}'")
     """
     if value is None:
         return "NULL"
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, int):
-        return str(value) if -(2**31) <= value < 2**31 else f"{value}L"
+        return _number(str(value) if -(2**31) <= value < 2**31 else f"{value}L")
     if isinstance(value, float):
-        return f"{value!r}D" if math.isfinite(value) else f"CAST('{value}' AS DOUBLE)"
-    if isinstance(value, Decimal):
-        return f"{value:f}BD"
+        return _number(f"{value!r}D") if math.isfinite(value) else f"CAST('{value}' AS DOUBLE)"
+    if isinstance(value, Decimal) and value.is_finite():
+        return _number(f"{value:f}BD")
     if isinstance(value, str):
-        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        return _string(value, dialect)
     if isinstance(value, (bytes, bytearray)):
         return f"X'{value.hex()}'"
     if isinstance(value, dt.datetime):
-        return f"{'TIMESTAMP_NTZ' if value.tzinfo is None else 'TIMESTAMP'} '{value.isoformat(' ')}'"
+        if value.tzinfo is None and dialect.zoneless:
+            return f"TIMESTAMP_NTZ '{value.isoformat(' ')}'"
+        return f"TIMESTAMP_LTZ '{value.astimezone(dt.timezone.utc).isoformat(' ')}'"  # naive: in Python's zone
     if isinstance(value, dt.date):
         return f"DATE '{value.isoformat()}'"
     if isinstance(value, (list, tuple)):
-        return f"array({', '.join(literal(inner) for inner in value)})"
+        return f"array({', '.join(literal(inner, dialect) for inner in value)})"
     raise InputError(
-        f"a parameter of type {type(value).__name__} has no literal in SQL",
+        f"a parameter of type {type(value).__name__} has no literal in SQL: {value!r}",
         hint="use None, bool, int, float, Decimal, str, bytes, date, datetime or a list of these",
     )
+
+
+def _number(text: str) -> str:
+    """A number; a negative one in parentheses, so that a minus before it is another one."""
+    return f"({text})" if text.startswith("-") else text
+
+
+def _string(value: str, dialect: Dialect) -> str:
+    """A string, in which Spark finds no variable (`${name}`) to replace."""
+    if not dialect.escapes and any(mark in value for mark in ("'", "\\", "${")):
+        return f"CAST(X'{value.encode().hex()}' AS STRING)"  # without escapes a string cannot hold these
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +13,18 @@ from rowdelta.iceberg.parser import check_syntax, parse_statement, substitute_va
 from rowdelta.sql.change import Change
 from rowdelta.sql.delete_update import delete_operation, update_operation
 from rowdelta.sql.edits import EditedText
+from rowdelta.sql.errors import as_written
 from rowdelta.sql.identifiers import reference_parts
 from rowdelta.sql.live_views import LiveViews
 from rowdelta.sql.merge import merge_operation
-from rowdelta.sql.parameters import bind
+from rowdelta.sql.parameters import Dialect, bind
 from rowdelta.sql.statement import Statement, classify
 from rowdelta.sql.substitution import substitute_tables
 from rowdelta.sql.survey import survey
 from rowdelta.table import Table, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -53,23 +55,34 @@ def sql(spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] 
         InputError: A change that makes no sense for the table.
 
     Examples:
-        >>> rd.sql(spark, "UPDATE lake.db.orders SET amount = 0 WHERE id = 7").show()  # doctest: +SKIP
-        >>> rd.sql(spark, "SELECT * FROM lake.db.orders WHERE id = :id", {"id": 7}).show()  # doctest: +SKIP
+        >>> rd.sql(spark, "UPDATE lake.db.orders SET amount = 0 WHERE id = 4").select("rows_updated").show()
+        +------------+
+        |rows_updated|
+        +------------+
+        |           1|
+        +------------+
+        >>> rd.sql(spark, "SELECT * FROM lake.db.orders WHERE id = :id", {"id": 4}).show()
+        +---+------+------+
+        | id|status|amount|
+        +---+------+------+
+        |  4|  paid|   0.0|
+        +---+------+------+
     """
-    written = substitute_variables(spark, text)
-    root = parse_statement(spark, written)
-    statement = None if root is None else classify(root)
-    if root is None or statement is None:
-        return spark.sql(text, args=args if args is None or isinstance(args, list) else dict(args))
-    if args:
-        return sql(spark, bind(written, root, args))
-    target = _target(spark, statement, written)
-    found, edited = survey(statement.node, written), EditedText(written)
-    with closing(LiveViews(spark)) as views:
+    written = EditedText(substitute_variables(spark, text))
+    statement = _statement(spark, written.text)
+    if statement is not None and args:
+        bind(written, statement.node, args, Dialect.of(spark))
+        statement = _statement(spark, written.all())
+    if statement is None:
+        return spark.sql(text, args=_for_spark(args))
+    bound = written.all()
+    target = _target(spark, statement, bound)
+    found, edited = survey(statement.node, bound), EditedText(bound)
+    with closing(LiveViews(spark)) as views, as_written(spark, written):
         if target is None:
             substitute_tables(spark, found, edited, views)
-            return spark.sql(edited.all() if edited.edits else text)
-        check_syntax(spark, written)
+            return spark.sql(edited.all())
+        check_syntax(spark, bound)
         substitute_tables(spark, found, edited, views)
         named, opened = target
         change = Change(spark, statement, found, edited, named, opened)
@@ -78,6 +91,17 @@ def sql(spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] 
         if statement.explain:
             return _one_row(spark).select(F.lit(str(operation.plan())).alias("plan"))
         return _numbers(spark, operation.execute())
+
+
+def _for_spark(args: Mapping[str, Any] | Sequence[Any] | None) -> dict[str, Any] | list[Any] | None:
+    if args is None:
+        return None
+    return dict(args) if isinstance(args, Mapping) else list(args)
+
+
+def _statement(spark: SparkSession, text: str) -> Statement | None:
+    root = parse_statement(spark, text)
+    return None if root is None else classify(root)
 
 
 def _target(spark: SparkSession, statement: Statement, text: str) -> tuple[NamedTable, Table] | None:

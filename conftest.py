@@ -1,0 +1,74 @@
+"""The one Spark of a test run, and what the examples in docstrings start from."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+import rowdelta as rd
+from tests.support.examples import Examples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+# Every query of the tests runs once or twice: compiling it well would take longer than running it does.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
+@pytest.fixture(scope="session")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the catalog `lake`."""
+    return tmp_path_factory.mktemp("warehouse")
+
+
+@pytest.fixture(scope="session")
+def spark(warehouse: Path) -> Iterator[SparkSession]:
+    """The one Spark of the whole run."""
+    config: dict[str, str | int] = {
+        "spark.sql.shuffle.partitions": 2,
+        "spark.driver.memory": "3g",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(warehouse / "spark"),
+        "spark.databricks.delta.snapshotPartitions": 1,
+        # Iceberg keeps the keys of a delete file by its path alone: once a key column has been widened, it may compare
+        # the old type with the new one and give deleted rows back. The oracle must not.
+        "spark.sql.iceberg.executor-cache.enabled": "false",
+    }
+    session = rd.session(warehouse, delta=True, config=config)
+    session.sql("CREATE NAMESPACE IF NOT EXISTS lake.db")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def examples(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Examples:
+    """What docs/api.md makes, once for the whole run."""
+    return Examples(spark, tmp_path_factory.mktemp("examples"))
+
+
+@pytest.fixture(autouse=True)
+def example_names(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Gives the examples of a docstring the names that docs/api.md makes; Spark starts only where one is used."""
+    if not isinstance(request.node, pytest.DoctestItem):
+        yield
+        return
+    test: doctest.DocTest = request.node.dtest
+    used = {
+        node.id for step in test.examples for node in ast.walk(ast.parse(step.source)) if isinstance(node, ast.Name)
+    }
+    test.globs["rd"] = rd
+    if used.isdisjoint({"spark", "t"}):
+        yield
+        return
+    for step in test.examples:  # a table that is shown ends with an empty line, which docs leave out
+        step.options |= {doctest.NORMALIZE_WHITESPACE: True, doctest.ELLIPSIS: True}
+    with request.getfixturevalue("examples").ready() as names:
+        test.globs.update(names)
+        yield

@@ -1,0 +1,193 @@
+"""From Debezium's events to records, one projection after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from rowdelta.cdc.json_objects import CORRUPT, OPTIONS, JsonObject, is_one_object, starts_object, strange_fields
+from rowdelta.cdc.json_values import JsonRow
+from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, null_in
+from rowdelta.errors import InputError
+from rowdelta.scan import quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+    from rowdelta.cdc.debezium import Debezium
+    from rowdelta.cdc.records import Shape
+
+_WRITES: Final = ("c", "r", "u")
+_DELETE: Final = "d"
+# Objects inside the envelope stay text until it is known which columns they are for.
+_ENVELOPE: Final = (
+    f"schema string, payload string, before string, after string, source string, op string, ts_ms bigint, "
+    f"{CORRUPT} string"
+)
+# Where in its log a database has the change. Numbers are read as text: some connectors write them so.
+_SOURCE: Final = (
+    "ts_ms bigint, file string, commit_lsn string, change_lsn string, lsn string, pos string, scn string, "
+    "event_serial_no string, row bigint"
+)
+_COLUMN: Final = "struct<field string, name string, parameters struct<scale string>>"
+_SCHEMA: Final = f"fields array<struct<field string, fields array<{_COLUMN}>>>"
+# What Debezium writes in place of a large value of PostgreSQL that an update did not touch.
+_UNAVAILABLE: Final = "__debezium_unavailable_value"
+_UNKNOWN_VALUE: Final = (
+    "the source did not send column {!r}, which the update did not touch: ALTER TABLE ... REPLICA IDENTITY FULL in "
+    "PostgreSQL makes it do so"
+)
+
+
+class EventSteps:
+    """The projections of a reader for sources with some columns, and a table of some shape."""
+
+    def __init__(self, reader: Debezium, columns: tuple[str, ...], shape: Shape) -> None:
+        self._reader = reader
+        self._columns = columns
+        self._shape = shape
+        keys = T.StructType([shape.types[name] for name in shape.key])
+        self._rows = JsonRow(shape.types, reader.time_unit, reader.decimals)
+        self._keys = JsonRow(keys, reader.time_unit, reader.decimals)
+        self._after = JsonObject("after", F.col("event.after"), F.col("declared"))
+        self._before = JsonObject("before", F.coalesce("event.before", "message_key"), F.col("declared"))
+        self._new = {name: F.col(quote(f"new {name}")) for name in shape.types.names}
+        self._old = {name: F.col(quote(f"old {name}")) for name in shape.key}
+        self._places = [name for name in ("offset",) if name in columns]
+
+    def all(self) -> list[list[str | Column]]:
+        """Every projection, in order."""
+        return [
+            *self._opened(),
+            [
+                "*",
+                self._rows.parsed(self._after.text).alias("after"),
+                self._keys.parsed(self._before.text).alias("before"),
+                F.from_json("event.source", _SOURCE).alias("place"),
+            ],
+            [  # in columns of their own, so that each value is converted once
+                "*",
+                *(value.alias(f"new {name}") for name, value in self._rows.values(self._after).items()),
+                *(value.alias(f"old {name}") for name, value in self._keys.values(self._before).items()),
+            ],
+            ["*", F.when(~F.col(SKIP), first_reason(*self._tests())).alias(BAD)],
+            *self._changes(),
+        ]
+
+    def _opened(self) -> list[list[str | Column]]:
+        """The envelope, out of the payload where the message has one, and what its schema says of the columns."""
+        text, message_key = self._text()
+        payload = F.col("outer.payload")
+        nothing = F.col("outer.op").isNull() & F.col("outer.before").isNull() & F.col("outer.after").isNull()
+        event = F.when(payload.isNotNull(), F.from_json(payload, _ENVELOPE, OPTIONS)).otherwise(F.col("outer"))
+        wrapped_nothing = nothing & payload.isNull() & F.array_contains(F.json_object_keys(RAW), "payload")
+        tombstone = F.col(RAW).isNull() | F.trim(RAW).isin("", "null") | wrapped_nothing
+        return [
+            [text.alias(RAW), message_key.alias("message_key"), *self._places],
+            ["*", F.from_json(RAW, _ENVELOPE, OPTIONS).alias("outer")],
+            [
+                RAW,
+                "message_key",
+                *self._places,
+                event.alias("event"),
+                _declared(F.col("outer.schema")).alias("declared"),
+                F.coalesce(tombstone, F.lit(False)).alias(SKIP),
+            ],
+        ]
+
+    def _text(self) -> tuple[Column, Column]:
+        columns, reader = self._columns, self._reader
+        nothing = F.lit(None).cast("string")
+        if {"op", "before", "after"} <= set(columns):
+            return F.to_json(F.struct("*")), nothing
+        if reader.value not in columns:
+            raise InputError(
+                f"the source has no column {reader.value!r} with events",
+                hint=f"its columns are {', '.join(columns)}: Debezium(value=...) names the one",
+            )
+        whole = F.col(quote(reader.key)).cast("string") if reader.key in columns else nothing
+        message_key = F.coalesce(F.get_json_object(whole, "$.payload"), whole)
+        return F.col(quote(reader.value)).cast("string"), message_key
+
+    def _tests(self) -> list[tuple[Column, str | Column]]:
+        """Everything that a record can be refused for, most telling first."""
+        op, shape, new, old = F.col("event.op"), self._shape, self._new, self._old
+        writes, deletes = F.coalesce(op.isin(*_WRITES), F.lit(False)), F.coalesce(op == _DELETE, F.lit(False))
+        broken = F.col("event").isNull() | F.col(f"event.{CORRUPT}").isNotNull()
+        tests: list[tuple[Column, str | Column]] = [
+            (broken | ~is_one_object(F.col(RAW)), "malformed JSON"),
+            (op == "t", "op t empties the table, which a stream of changes does not do"),
+            (~writes & ~deletes, F.concat(F.lit("unknown op "), F.coalesce(op, F.lit("null")))),
+            (writes & ~starts_object(self._after.text), "there is no row in 'after'"),
+            (deletes & F.col("before").isNull(), "a delete has neither 'before' nor a key"),
+            *((writes & test, reason) for test, reason in self._rows.problems(self._after, new)),
+            *((deletes & test, reason) for test, reason in self._keys.problems(self._before, old)),
+        ]
+        if self._reader.unknown_fields == "bad":
+            for unknown in strange_fields(self._after.text, shape.types):
+                shown = F.concat(F.lit("the table has no column "), F.array_join(unknown, ", "))
+                tests.append((writes & (F.size(unknown) > 0), shown))
+        tests += [(writes & (new[name] == mark), _UNKNOWN_VALUE.format(name)) for name, mark in self._unavailable()]
+        required = [*shape.key, *(name for name in shape.required if name not in shape.key)]
+        tests += [(writes & test, reason) for test, reason in null_in(required, new)]
+        tests += [(deletes & test, reason) for test, reason in null_in(shape.key, old)]
+        return tests
+
+    def _unavailable(self) -> list[tuple[str, Column]]:
+        marks = {T.StringType: F.lit(_UNAVAILABLE), T.BinaryType: F.lit(_UNAVAILABLE.encode())}
+        fields = self._shape.types.fields
+        return [(column.name, marks[kind]) for column in fields for kind in marks if isinstance(column.dataType, kind)]
+
+    def _changes(self) -> list[list[str | Column]]:
+        """One change for each record, or two where an update gave its row another key."""
+        new, old, is_deleted = self._new, self._old, F.col(DELETED)
+        moved = F.col(BAD).isNull() & (F.col("event.op") == "u") & self._differ()
+        deletes = F.coalesce(F.col("event.op") == _DELETE, F.lit(False))
+        steps = F.when(moved, F.array(F.lit(True), F.lit(False))).otherwise(F.array(deletes))
+        values = {name: F.when(~is_deleted, value) for name, value in new.items()}
+        values |= {name: F.when(is_deleted, old[name]).otherwise(new[name]) for name in self._shape.key}
+        return [
+            ["*", moved.alias("moved"), F.explode(steps).alias(DELETED)],
+            [
+                *(value.alias(name) for name, value in values.items()),
+                DELETED,
+                F.struct("event.ts_ms", *_position(), *self._places).alias(ORDER),
+                BAD,
+                RAW,
+                F.timestamp_millis(F.coalesce("place.ts_ms", "event.ts_ms")).alias(AT),
+                SKIP,
+                F.coalesce(F.col("moved") & is_deleted, F.lit(False)).alias(EXTRA),
+            ],
+        ]
+
+    def _differ(self) -> Column:
+        """Whether an update gave its row another key; a `before` without the key says nothing."""
+        known = F.col("event.before").isNotNull()
+        different = F.lit(False)
+        for name in self._shape.key:
+            known &= self._old[name].isNotNull()
+            different |= ~self._old[name].eqNullSafe(self._new[name])
+        return known & different
+
+
+def _position() -> list[Column]:
+    """Where the log of PostgreSQL (lsn), MySQL (file, pos, row), Oracle (scn) or SQL Server (*_lsn) has the change."""
+    numbers = [F.col(f"place.{name}").try_cast("decimal(38, 0)") for name in ("lsn", "pos", "scn", "event_serial_no")]
+    file = F.coalesce(F.col("place.file"), F.concat("place.commit_lsn", F.lit("/"), "place.change_lsn"))
+    return [file.alias("file"), F.coalesce(*numbers).alias("position"), F.col("place.row").alias("row")]
+
+
+def _declared(schema: Column) -> Column:
+    """What the message's schema says of the columns of `after`, such as `io.debezium.time.Date`."""
+    parsed = F.from_json(schema, _SCHEMA)
+    images = F.filter(parsed["fields"], lambda image: image["field"] == "after")
+    columns = F.get(images, F.lit(0))["fields"]
+    entries = F.transform(
+        columns,
+        lambda column: F.struct(
+            column["field"], F.struct(column["name"].alias("name"), column["parameters"]["scale"].alias("scale"))
+        ),
+    )
+    return F.map_from_entries(entries)

@@ -1,0 +1,122 @@
+"""Plain rows of changes as JSON objects, in files or in Kafka."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from rowdelta.cdc.json_objects import JsonObject, is_one_object
+from rowdelta.cdc.json_values import JsonRow, check_notation
+from rowdelta.cdc.op_column import OpColumn
+from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, RAW, SKIP, first_reason
+from rowdelta.errors import InputError
+from rowdelta.scan import quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from rowdelta.cdc.records import Shape
+
+_TEXT: Final = "_rd_text"
+_PROBLEM: Final = "_rd_problem"
+_OFFSET: Final = "_rd_offset"
+_OWN: Final = (_TEXT, _PROBLEM, _OFFSET)
+
+
+@dataclass(frozen=True)
+class JsonRows:
+    """JSON objects by the names of the table's columns, one a record.
+
+    Without an op column a message that has no value is refused: it may be a delete. With one it is a tombstone, and
+    skipped. Where the source has a column `offset`, as Kafka has, it is the order of changes by default.
+
+    Attributes:
+        schema: The fields to read, as SQL; left out, the table's columns, and `op`.
+        op: The field that says what was done, as in `OpColumn`; None where every row is an upsert.
+        value: The column with the object, as text or bytes.
+        time_unit: What numbers in timestamp columns count: `millis`, `micros` or `nanos`.
+        decimals: What text in decimal columns is, as in `Debezium`.
+        options: Options of Spark's JSON reader.
+
+    Examples:
+        >>> reader = rd.cdc.JsonRows(schema="id bigint, status string, kind string", op="kind")
+        >>> reader.aside
+        ('kind',)
+    """
+
+    schema: str | None = None
+    op: str | None = None
+    value: str = "value"
+    time_unit: str | None = None
+    decimals: str = "text"
+    options: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_notation(self.time_unit, self.decimals)
+
+    @property
+    def aside(self) -> tuple[str, ...]:
+        """Fields that serve the reader alone."""
+        return () if self.op is None else (self.op,)
+
+    def read(self, frame: DataFrame, shape: Shape) -> DataFrame:
+        """Records of a batch; see `Records.read`."""
+        if self.value not in frame.columns:
+            raise InputError(
+                f"the source has no column {self.value!r} with JSON",
+                hint=f"its columns are {', '.join(frame.columns)}: JsonRows(value=...) names the one",
+            )
+        types = self._types(shape)
+        rows = JsonRow(types, self.time_unit, self.decimals, self.options)
+        offset = F.col("offset") if "offset" in frame.columns else F.lit(None)
+        text = F.col(quote(self.value)).cast("string")
+        nothing = F.lit(None).cast("map<string, struct<name: string, scale: string>>")
+        parsed = JsonObject("_rd_parsed", F.col(_TEXT), nothing)
+        frame = frame.select(text.alias(_TEXT), offset.cast("bigint").alias(_OFFSET))
+        frame = frame.select("*", rows.parsed(parsed.text).alias(parsed.name))
+        frame = frame.select("*", *(value.alias(name) for name, value in rows.values(parsed).items()))
+        values = {name: F.col(quote(name)) for name in types.names}
+        tests: list[tuple[Column, str | Column]] = [
+            (parsed.text.isNull(), "the message has no value, and it is not known what that means"),
+            (~is_one_object(parsed.text), "malformed JSON"),
+            *rows.problems(parsed, values),
+        ]
+        problem = F.when(~self._is_nothing(), first_reason(*tests)).alias(_PROBLEM)
+        return self._records(frame.select(*values.values(), _TEXT, _OFFSET, problem), shape)
+
+    def _types(self, shape: Shape) -> T.StructType:
+        if self.schema is not None:
+            given = T.StructType.fromDDL(self.schema)
+            assert isinstance(given, T.StructType)
+            return given
+        known = {name.lower() for name in shape.types.names}
+        return T.StructType(
+            [
+                *shape.types.fields,
+                *(T.StructField(name, T.StringType()) for name in self.aside if name.lower() not in known),
+            ]
+        )
+
+    def _is_nothing(self) -> Column:
+        """A blank line, or a tombstone after a delete that the op column told of."""
+        blank = F.coalesce(F.trim(_TEXT) == "", F.lit(False))
+        return blank if self.op is None else blank | F.col(_TEXT).isNull() | (F.trim(_TEXT) == "null")
+
+    def _records(self, frame: DataFrame, shape: Shape) -> DataFrame:
+        """As rows with an op column are read, with what is known of the JSON."""
+        records = OpColumn(op=self.op).read(frame, shape)
+        columns = [name for name in records.columns if name not in {*HELPERS, *_OWN}]
+        skip = self._is_nothing()
+        return records.select(
+            *(F.col(quote(name)) for name in columns),
+            DELETED,
+            F.col(_OFFSET).alias(ORDER),
+            F.when(~skip, F.coalesce(_PROBLEM, BAD)).alias(BAD),
+            F.col(_TEXT).alias(RAW),
+            AT,
+            skip.alias(SKIP),
+            EXTRA,
+        )

@@ -1,0 +1,129 @@
+"""A stream while it runs: which batch comes, whether the table has it already, and what is told of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from pyspark.errors import StreamingQueryException
+
+from rowdelta.cdc.batches import take_batch
+from rowdelta.cdc.marks import BatchMark, last_number
+from rowdelta.cdc.policy import live_equality_deletes
+from rowdelta.cdc.progress import BatchProgress, tell
+from rowdelta.errors import RowDeltaError
+from rowdelta.table import table as open_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from rowdelta.cdc.stream import ChangeStream
+
+_STARTED_WITHIN: Final = 60
+
+
+class RunningStream:
+    """A stream that has been started.
+
+    Examples:
+        >>> stream = rd.cdc.stream(events, t, key="id", format="debezium", stream_id="orders")
+        >>> running = stream.start("state")
+        >>> running.query.processAllAvailable()
+        >>> [(batch.batch_id, batch.records, batch.keys) for batch in running.progress]
+        [(0, 2, 2)]
+        >>> running.stop()
+        >>> running.await_termination(timeout=60)
+        True
+        >>> running.stream_id, t.refresh().metadata.head("main").summary["rowdelta.stream-id"]
+        ('orders', 'orders')
+    """
+
+    def __init__(self, stream: ChangeStream) -> None:
+        self._stream = stream
+        # A table object of its own: what else is committed through the given one must not carry the mark of a batch.
+        self._table = open_table(stream.table._handle.spark, stream.table.name, stream.table.branch)  # noqa: SLF001
+        self._query: StreamingQuery | None = None
+        self._ready = threading.Event()
+        self._busy = threading.RLock()
+        self._done: int | None = None
+        self._is_first = True
+        self._commits = 0
+        self._error: BaseException | None = None
+        self.progress: list[BatchProgress] = []
+
+    @property
+    def query(self) -> StreamingQuery:
+        """Spark's own query."""
+        assert self._query is not None
+        return self._query
+
+    @property
+    def stream_id(self) -> str:
+        """What commits of this stream are marked with; it stays the same through restarts."""
+        return self._stream.stream_id or str(self.query.id)
+
+    def started(self, query: StreamingQuery) -> None:
+        """Tells the batches which query they belong to."""
+        self._query = query
+        self._ready.set()
+
+    def take(self, batch: DataFrame, batch_id: int) -> None:
+        """Called by Spark for each batch."""
+        try:
+            with self._busy:
+                self._take(batch, batch_id)
+        except BaseException as error:
+            self._error = error
+            raise
+
+    def _take(self, batch: DataFrame, batch_id: int) -> None:
+        if not self._ready.wait(_STARTED_WITHIN):
+            raise RowDeltaError("the stream did not start in time")
+        stream, table = self._stream, self._table.refresh()
+        mark = BatchMark(self.stream_id, str(self.query.id), batch_id)
+        if self._is_first:
+            self._done = last_number(table._handle, mark.stream_id, mark.query_id)  # noqa: SLF001 - a table's own stream
+        if self._done is not None and batch_id <= self._done:
+            self._tell(BatchProgress(self.stream_id, batch_id, replayed=True, commits=self._commits))
+            return
+        stream.policy.before_batch(table)
+        progress = take_batch(stream, table, batch, mark, again=self._is_first)
+        self._done, self._is_first = batch_id, False
+        if progress.snapshot_id is not None:
+            self._commits += 1
+            started = time.monotonic()
+            if stream.policy.after_commit(table, mark.stream_id):
+                seconds = progress.seconds + time.monotonic() - started
+                debt = live_equality_deletes(table.refresh())
+                progress = replace(progress, resolved=True, debt=debt, seconds=seconds)
+        self._tell(replace(progress, commits=self._commits))
+
+    def _tell(self, progress: BatchProgress) -> None:
+        self.progress = [*self.progress[-99:], progress]
+        tell(progress, self._stream.listeners)
+
+    def await_termination(self, timeout: int | None = None) -> bool:
+        """Waits until the stream stops, or for some seconds; returns whether it has stopped.
+
+        Raises:
+            RowDeltaError: A batch failed; nothing of it is in the table.
+        """
+        try:
+            ended = self.query.awaitTermination() if timeout is None else self.query.awaitTermination(timeout)
+        except StreamingQueryException as error:
+            if isinstance(self._error, RowDeltaError):
+                raise self._error from error
+            raise
+        stopped = ended is None or bool(ended)
+        if stopped and self._stream.policy.is_behind(self._table):
+            self._stream.policy.resolve(self._table)
+        return stopped
+
+    def stop(self) -> None:
+        """Stops the stream; the batch that is being taken is given up, and comes again after a restart."""
+        self.query.stop()
+        with self._busy:  # Spark does not wait for the part of a batch that runs in Python, such as its commit
+            pass

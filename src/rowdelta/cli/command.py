@@ -1,0 +1,87 @@
+"""What all commands have in common: where their tables are, short errors, and `--debug` for long ones."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from rowdelta.cli.place import read_place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DEBUG: Final = typer.Option("--debug", help="Show the whole traceback of an error.")
+_PANEL: Final = "Catalog"
+_PLACE: Final[dict[str, Any]] = {
+    "warehouse": Annotated[
+        Path | None,
+        typer.Option(
+            "--warehouse",
+            rich_help_panel=_PANEL,
+            help="The folder of a hadoop-type catalog, which is called `lake`.",
+        ),
+    ],
+    "catalog_config": Annotated[
+        Path | None,
+        typer.Option(
+            "--catalog-config",
+            rich_help_panel=_PANEL,
+            exists=True,
+            dir_okay=False,
+            readable=True,
+            help="Spark settings of any catalog: lines of `key=value`, or a .yaml or .json file.",
+        ),
+    ],
+    "conf": Annotated[
+        list[str] | None,
+        typer.Option(
+            "--conf", metavar="KEY=VALUE", rich_help_panel=_PANEL, help="A Spark setting; repeat it for more."
+        ),
+    ],
+}
+
+
+def prepared(function: Callable[..., Any]) -> Callable[..., None]:
+    """A command with `--debug`, and with the options that make up its parameter `place`, if it has one."""
+    signature = inspect.signature(function, eval_str=True)
+    has_place = "place" in signature.parameters
+
+    @functools.wraps(function)
+    def command(context: typer.Context, **values: Any) -> None:
+        debug = values.pop("debug") or context.find_root().params.get("debug", False)
+        try:
+            if has_place:
+                warehouse, catalog_config, conf = (values.pop(name) for name in _PLACE)
+                values["place"] = read_place(warehouse, catalog_config, conf or [])
+            _run(function, values)
+        except (typer.Exit, typer.Abort, typer.BadParameter):
+            raise
+        except Exception:
+            if not debug:
+                raise
+            traceback.print_exc()
+            raise typer.Exit(1) from None
+
+    own = [parameter for name, parameter in signature.parameters.items() if name != "place"]
+    added = {**(_PLACE if has_place else {}), "debug": Annotated[bool, DEBUG]}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [
+        inspect.Parameter("context", keyword, annotation=typer.Context),
+        *(parameter.replace(kind=keyword) for parameter in own),
+        *(inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in added.items()),
+    ]
+    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+def _run(function: Callable[..., Any], values: dict[str, Any]) -> None:
+    from rowdelta.cli.failures import spark_errors
+
+    with spark_errors():
+        function(**values)

@@ -1,0 +1,50 @@
+"""Files of rows and keys that a command takes, with the types of the table they are for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructField, StructType
+
+from rowdelta.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame
+
+    from rowdelta.table import Table
+
+READERS: Final = {".parquet": "parquet", ".orc": "orc", ".csv": "csv", ".json": "json", ".jsonl": "json"}
+# A text has no nested values; JSON writes bytes as base64. Spark's reader knows how to make these.
+_BY_THE_READER: Final = (StructType, ArrayType, MapType, BinaryType)
+
+
+def read_rows(path: Path, target: Table) -> DataFrame:
+    """Reads a file of rows.
+
+    Values of text formats are taken as they are written and become the types of the table's columns, so that `007`
+    stays what it is in a text column and no digit of a decimal gets lost. Other columns get the types that Spark sees
+    in them. A value that does not fit is an error.
+    """
+    if path.suffix not in READERS:
+        raise InputError(f"{path.name} is no kind of file that is known", hint=f"use one of {', '.join(READERS)}")
+    live = target.read()
+    format_name, place = READERS[path.suffix], str(path.absolute())
+    reader = live.sparkSession.read.format(format_name)
+    if format_name not in {"csv", "json"}:
+        return reader.load(place)
+    reader = reader.option("mode", "FAILFAST").option("header", "true")
+    found = reader.option("inferSchema", "true").load(place).schema
+    types = {field.name.lower(): field.dataType for field in live.schema.fields}
+    wanted = {field.name: types.get(field.name.lower(), field.dataType) for field in found.fields}
+    known = {name: type_ for name, type_ in wanted.items() if name.lower() in types}
+    # Of a CSV file everything is read as text, and of JSON what has a type that the table knows.
+    texts = {name for name in (wanted if format_name == "csv" else known) if _has_text(wanted[name])}
+    schema = StructType([StructField(name, StringType() if name in texts else kind) for name, kind in wanted.items()])
+    rows = reader.option("inferSchema", "false").schema(schema).load(place)
+    return rows.select(*(rows[f"`{name.replace('`', '``')}`"].cast(kind) for name, kind in wanted.items()))
+
+
+def _has_text(type_: DataType) -> bool:
+    return not isinstance(type_, _BY_THE_READER)

@@ -1,0 +1,109 @@
+"""Ctrl-C during long work: Spark's jobs are cancelled, what was begun is undone or finished, and only then is it over.
+
+A signal in the middle of a py4j call breaks the connection, and the JVM goes on by itself: a file or a commit may come
+after everything has been cleaned up. So long work runs in a thread of its own, which no signal reaches, while the main
+thread waits for it.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+import uuid
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pyspark import InheritableThread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rowdelta.iceberg.handle import TableHandle
+
+Found = TypeVar("Found")
+_PAUSE_SECONDS: Final = 0.2
+_LONGEST_WAIT_SECONDS: Final = 10.0
+_interrupted: set[threading.Thread] = set()
+
+
+def interruptible(handle: TableHandle, work: Callable[[], Found], *, cancel: bool = True) -> Found:
+    """Runs long work so that Ctrl-C falls between two steps of it, never into one.
+
+    Args:
+        handle: The table, for its Spark session.
+        work: What to run; where it fails it cleans up after itself.
+        cancel: Whether Ctrl-C cancels Spark's jobs. Where it does not, the work is finished first.
+
+    Raises:
+        KeyboardInterrupt: After the work has ended. A second Ctrl-C does not wait.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    future: Future[Found] = Future()
+    tag = f"rowdelta-{uuid.uuid4().hex}"
+
+    def run() -> None:
+        try:
+            handle.gateway.jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(handle.gateway.session)
+            handle.spark.sparkContext.addJobTag(tag)
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - the main thread raises it
+            future.set_exception(error)
+
+    thread = InheritableThread(target=run, name="rowdelta", daemon=True)
+    with _no_other_job_cancelled():
+        try:
+            thread.start()
+            thread.join()
+        except KeyboardInterrupt:
+            _end(handle, thread, tag if cancel else None)
+            raise
+    return future.result(timeout=0)
+
+
+@contextmanager
+def _no_other_job_cancelled() -> Iterator[None]:
+    """PySpark's own handler of Ctrl-C cancels every job of the process; here, those of the work are enough."""
+    before = signal.getsignal(signal.SIGINT)
+    if getattr(before, "__module__", None) != "pyspark.core.context":
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def stop_if_interrupted() -> None:
+    """Called between two steps of long work.
+
+    Raises:
+        KeyboardInterrupt: Someone waits for the work to end.
+    """
+    if threading.current_thread() in _interrupted:
+        raise KeyboardInterrupt
+
+
+def _end(handle: TableHandle, thread: threading.Thread, tag: str | None) -> None:
+    """Waits until the work has ended; every job that it still starts is cancelled."""
+    if tag is not None:
+        _interrupted.add(thread)
+    try:
+        while thread.is_alive():
+            if tag is not None:
+                handle.spark.sparkContext.cancelJobsWithTag(tag)
+            thread.join(_PAUSE_SECONDS)
+    finally:
+        _interrupted.discard(thread)
+    _wait_for_tasks(handle)
+
+
+def _wait_for_tasks(handle: TableHandle) -> None:
+    """Tasks of a cancelled job go on for a moment: they remove the files that they were writing."""
+    tracker: Any = handle.spark.sparkContext._jsc.sc().statusTracker()
+    end = time.monotonic() + _LONGEST_WAIT_SECONDS
+    while any(info.numRunningTasks() for info in tracker.getExecutorInfos()) and time.monotonic() < end:
+        time.sleep(_PAUSE_SECONDS / 4)

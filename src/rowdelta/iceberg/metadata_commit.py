@@ -1,0 +1,60 @@
+"""Committing the table's metadata alone: a branch that moves, a spec that is added; no snapshot is made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rowdelta.errors import CommitConflictError, CommitStateUnknownError, TableError
+from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowdelta.iceberg.handle import TableHandle
+
+ATTEMPTS: Final = 5
+
+
+def commit_metadata(handle: TableHandle, change: Callable[[Any], Any | None], what: str) -> bool:
+    """Commits a change of the newest metadata, and looks at it again whenever another writer was faster.
+
+    Args:
+        handle: The table; it is refreshed before each try, and after the last.
+        change: Takes Iceberg's builder of the newest metadata and gives it back changed; None where nothing is to do.
+        what: What the change is, for errors: "branch 'audit' was moved".
+
+    Returns:
+        Whether there was anything to do.
+
+    Raises:
+        CommitConflictError: Other writers were faster every time.
+        CommitStateUnknownError: The catalog did not answer; the change may be there or not.
+        TableError: The catalog refused the change.
+    """
+    for _ in range(ATTEMPTS):
+        handle.refresh()
+        operations: Any = handle._table.operations()
+        base = operations.current()
+        if base.metadataFileLocation() != handle._location:
+            continue  # another thread has refreshed the same table object since
+        changed = change(handle.gateway.iceberg.TableMetadata.buildFrom(base))
+        if changed is None:
+            return False
+        try:
+            operations.commit(base, changed.build())
+        except JavaError as error:
+            if java_name(error) != "CommitFailedException":
+                raise _translated(error, what) from error
+        else:
+            handle.refresh()
+            return True
+    raise CommitConflictError(f"other writers of {handle.name} were faster every time", hint="run it again")
+
+
+def _translated(error: Exception, what: str) -> Exception:
+    name, text = java_name(error), java_message(error)
+    if name == "CommitStateUnknownException":
+        return CommitStateUnknownError(
+            f"the catalog did not say whether {what}: {text}", hint="look at the table before you run it again"
+        )
+    return TableError(f"the catalog refused that {what}: {name}: {text}")

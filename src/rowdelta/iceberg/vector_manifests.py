@@ -1,0 +1,141 @@
+"""Manifests of vectors, written whole.
+
+Iceberg's manifest writer leaves out where the blob of an equality delete vector lies, and then cannot plan or remove
+the entry. So the manifests of a new snapshot that hold vectors are written once more, one vector each.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from rowdelta.iceberg.manifests import EQUALITY, AvroFile, with_encoding
+from rowdelta.iceberg.puffin_footers import footer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowdelta.iceberg.handle import TableHandle
+
+_PUFFIN: Final = "PUFFIN"
+_MERGED_AT: Final = "commit.manifest.min-count-to-merge"
+
+
+class VectorManifests:
+    """Completes the manifests of a snapshot that is about to be committed.
+
+    Attributes:
+        written: Every file that was written, to be removed should the commit fail.
+    """
+
+    def __init__(self, handle: TableHandle, operations: Any, encodings: Mapping[str, int]) -> None:
+        self._handle = handle
+        self._operations = operations
+        self._encodings = encodings
+        self.written: list[str] = []
+
+    def complete(self, snapshot: dict[str, Any], listing: AvroFile) -> list[str]:
+        """Rewrites the new manifests that hold vectors and points the snapshot at them; returns what is not needed.
+
+        An older manifest in which another writer dropped the places of vectors is written whole as well. Earlier
+        snapshots have it, so it stays.
+        """
+        if not self._may_have_vectors(snapshot):
+            return []
+        stale, records, mended = [], [], False
+        room = self._room(listing)
+        for record in listing.records:
+            new = record["content"] and record["added_snapshot_id"] == snapshot["snapshot-id"]
+            if record["content"] and not new and self._has_lost_places(record):
+                records.append(self._write_manifest(record, self._mended(record["manifest_path"])))
+                mended = True
+                continue
+            avro = self._handle.manifests.read(record["manifest_path"]) if new else None
+            if avro is None or not any(map(_is_vector, avro.records)):
+                records.append(record)
+                continue
+            stale.append(record["manifest_path"])
+            records += [self._write_manifest(record, part) for part in self._parts(avro, room)]
+        if not stale and not mended:
+            return []
+        stale.append(snapshot["manifest-list"])
+        name = f"snap-{snapshot['snapshot-id']}-1-{uuid.uuid4()}.avro"
+        snapshot["manifest-list"] = self._write(name, replace(listing, records=records).to_bytes())
+        return stale
+
+    def _may_have_vectors(self, snapshot: dict[str, Any]) -> bool:
+        """Whether the snapshot may have vectors; its summary is not believed, since the totals of others may drift.
+
+        A change has read the deletes of the snapshot before it, mostly, so to look there costs nothing.
+        """
+        summary = snapshot["summary"]
+        if summary.get("total-equality-deletes") != "0" or "added-equality-deletes" in summary:
+            return True
+        parent_id = snapshot.get("parent-snapshot-id")
+        if parent_id is None:
+            return False
+        parent = self._handle.metadata.snapshots.get(parent_id)
+        if parent is None or parent.manifest_list is None:  # of another writer, a moment ago
+            return parent is None
+        listing = self._handle.manifests.read(parent.manifest_list)
+        deletes = (self._handle.manifests.deletes(record) for record in listing.records if record.get("content"))
+        return any(entry.is_vector for entries in deletes for entry in entries)
+
+    def _room(self, listing: AvroFile) -> int:
+        """How many vectors of a commit get a manifest each.
+
+        Iceberg merges manifests when there are a hundred of them, and then drops where the blobs are once more: half
+        of that is left for later commits.
+        """
+        merged_at = int(self._handle.metadata.properties.get(_MERGED_AT, 100))
+        return merged_at // 2 - sum(bool(record["content"]) for record in listing.records)
+
+    def _has_lost_places(self, record: dict[str, Any]) -> bool:
+        return any(e.is_vector and e.content_offset is None for e in self._handle.manifests.deletes(record))
+
+    def _mended(self, path: str) -> AvroFile:
+        avro = self._handle.manifests.read(path)
+        for record in avro.records:
+            if _is_vector(record):
+                self._fill(record["data_file"])
+        return avro
+
+    def _parts(self, avro: AvroFile, room: int) -> list[AvroFile]:
+        """Vectors get a manifest each, so that removing one rewrites nothing; more than there is room for share one."""
+        schema = with_encoding(avro.schema)
+        for record in avro.records:
+            file = record["data_file"]
+            file["encoding"] = self._encodings.get(file["file_path"])
+            if _is_vector(record):
+                self._fill(file)
+        vectors = [[record] for record in avro.records if _is_vector(record)]
+        if len(vectors) > max(room, 1):
+            vectors = [[record for (record,) in vectors]]
+        rest = [record for record in avro.records if not _is_vector(record)]
+        return [replace(avro, schema=schema, records=records) for records in [*vectors, rest] if records]
+
+    def _fill(self, file: dict[str, Any]) -> None:
+        (blob,) = footer(self._handle, file["file_path"], file["file_size_in_bytes"]).blobs
+        file["content_offset"], file["content_size_in_bytes"] = blob.offset, blob.length
+
+    def _write_manifest(self, record: dict[str, Any], part: AvroFile) -> dict[str, Any]:
+        data = part.to_bytes()
+        path = self._write(f"{uuid.uuid4()}-m0.avro", data)
+        counts = {f"{name}_{what}_count": 0 for name in ("added", "existing", "deleted") for what in ("files", "rows")}
+        for entry in part.records:
+            status = ("existing", "added", "deleted")[entry["status"]]
+            counts[f"{status}_files_count"] += 1
+            counts[f"{status}_rows_count"] += entry["data_file"]["record_count"]
+        return {**record, **counts, "manifest_path": path, "manifest_length": len(data)}
+
+    def _write(self, name: str, data: bytes) -> str:
+        path = str(self._operations.metadataFileLocation(name))
+        self.written.append(path)
+        self._handle.io.write(path, data)
+        return path
+
+
+def _is_vector(record: dict[str, Any]) -> bool:
+    file = record["data_file"]
+    return bool(file["content"] == EQUALITY and file["file_format"].upper() == _PUFFIN)

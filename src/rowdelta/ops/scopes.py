@@ -1,0 +1,63 @@
+"""Which partitions deletes by key are for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowdelta.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowdelta.iceberg import TableHandle
+
+SCOPES: Final = ("auto", "partition", "global")
+
+
+def scope_of_key(handle: TableHandle, key: Sequence[str], scope: str) -> tuple[str, str]:
+    """Whether deletes of a key can be kept to the partition of the new row, and why.
+
+    A row that is replaced is in the same partition only if the key says which one that is, and only if it was written
+    under the same spec.
+    """
+    check_scope(handle, scope)
+    spec, schema = handle.metadata.spec, handle.metadata.schema
+    if spec.is_unpartitioned:
+        return "global", "the table has no partitions"
+    if scope == "partition":
+        return "partition", "as asked; a key must never move to another partition"
+    if scope == "global":
+        return "global", "as asked"
+    sources = {schema.by_id[part.source_id].name for part in spec.fields if part.transform != "void"}
+    outside = sorted(sources - {schema.find(name).name for name in key})
+    if outside:
+        return "global", f"the key does not hold {', '.join(outside)}, so it does not say where the old row is"
+    if has_other_specs(handle):
+        return "global", "some rows were written under another partition spec"
+    return "partition", "the key holds the partition columns"
+
+
+def check_scope(handle: TableHandle, scope: str) -> None:
+    """Refuses an unknown scope, and deletes by partition that would not reach every row of the partition."""
+    if scope not in SCOPES:
+        raise InputError(f"unknown scope {scope!r}", hint="use 'auto', 'partition' or 'global'")
+    if scope == "partition" and not handle.metadata.spec.is_unpartitioned and has_other_specs(handle):
+        raise InputError(
+            f"some rows of {handle.name} were written under another partition spec, where deletes of this one do not "
+            "reach",
+            hint="use scope='global', or rewrite the old files first: t.compact()",
+        )
+
+
+def has_other_specs(handle: TableHandle) -> bool:
+    """Whether a live data file belongs to another spec than the table's own; the manifest list tells."""
+    head = handle.snapshot()
+    if head is None or head.manifest_list is None or len(handle.metadata.specs) == 1:
+        return False
+    mine = handle.metadata.spec.id
+    return any(
+        not manifest.get("content")
+        and manifest.get("partition_spec_id") != mine
+        and ((manifest.get("added_files_count") or 0) + (manifest.get("existing_files_count") or 0)) > 0
+        for manifest in handle.manifests.read(head.manifest_list).records
+    )

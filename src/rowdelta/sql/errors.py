@@ -1,0 +1,52 @@
+"""Errors of a statement in the words and at the places of the statement as it was written."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from pyspark.errors import AnalysisException
+
+from rowdelta.iceberg.parser import analysis_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from rowdelta.sql.edits import EditedText
+
+_MESSAGE: Final = "_desc"  # where PySpark keeps the message of an error that came from Java
+_PLACE: Final = re.compile(r"line (\d+)(,?) pos (\d+)")
+
+
+@contextmanager
+def as_written(spark: SparkSession, statement: EditedText) -> Iterator[None]:
+    """What is wrong with a text that was run in place of a statement, Spark says of the statement itself.
+
+    That text has the names of views in it, or is a part of the statement: neither its names nor its positions would
+    mean anything to whoever wrote the statement.
+    """
+    try:
+        yield
+    except AnalysisException as error:
+        found = analysis_error(spark, statement.all())
+        if found is None or found.getCondition() != error.getCondition():
+            raise
+        _move_places(found, statement)
+        raise found from None
+
+
+def _move_places(error: AnalysisException, statement: EditedText) -> None:
+    """Positions in the statement with its values become those in the statement with its parameters."""
+    message = getattr(error, _MESSAGE, None)
+    if message is not None and statement.edits:
+        setattr(error, _MESSAGE, _PLACE.sub(lambda place: _moved(place, statement), message))
+
+
+def _moved(place: re.Match[str], statement: EditedText) -> str:
+    lines = statement.all().split("\n")
+    line = int(place[1])
+    before = statement.text[: statement.origin(sum(len(text) + 1 for text in lines[: line - 1]) + int(place[3]))]
+    return f"line {before.count(chr(10)) + 1}{place[2]} pos {len(before) - before.rfind(chr(10)) - 1}"

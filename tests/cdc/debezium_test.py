@@ -1,0 +1,209 @@
+"""How single events are read: their values, where they stand in the log, and what is refused."""
+
+from __future__ import annotations
+
+import base64
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import rowdelta as rd
+from rowdelta.cdc.records import Shape
+from tests.support.events import event
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+DECIMAL = "org.apache.kafka.connect.data.Decimal"
+
+
+def read(
+    spark: SparkSession,
+    columns: str,
+    values: Sequence[str | None],
+    reader: rd.cdc.Records | None = None,
+    key: str = "id",
+) -> list[Row]:
+    """Events as records, in their order; each value names a row by its place."""
+    numbered = [(number, value) for number, value in enumerate(values)]
+    frame = spark.createDataFrame(numbered, "offset bigint, value string")
+    shape = Shape(spark.createDataFrame([], columns).schema, (key,))
+    records = (reader or rd.cdc.Debezium()).read(frame, shape)
+    return ordered(records)
+
+
+def ordered(records: DataFrame) -> list[Row]:
+    return records.orderBy("_rd_order.offset", "_rd_deleted").collect()
+
+
+def unscaled(number: int) -> str:
+    size = max(1, (number.bit_length() + 8) // 8)
+    return base64.b64encode(number.to_bytes(size, "big", signed=True)).decode()
+
+
+def whole(after: dict[str, Any], fields: list[dict[str, Any]], op: str = "c") -> str:
+    """An event with its schema in the message."""
+    schema = {"type": "struct", "fields": [{"field": "before"}, {"field": "after", "fields": fields}, {"field": "op"}]}
+    return json.dumps({"schema": schema, "payload": {"op": op, "after": after, "ts_ms": 1}})
+
+
+def test_decimals_come_as_text_as_numbers_and_as_bytes(spark: SparkSession) -> None:
+    columns = "id bigint NOT NULL, d decimal(10,2), w decimal(38,4)"
+    fields = [
+        {"field": "d", "name": DECIMAL, "parameters": {"scale": "2", "connect.decimal.precision": "10"}},
+        {"field": "w", "name": DECIMAL, "parameters": {"scale": "0"}},
+    ]
+    large = 10**30 + 1
+    variable = {"scale": 3, "value": unscaled(-1500)}
+    numbers = [0, 1, -1, 127, 128, -128, -129, 12345, -99_999_999_99, 99_999_999_99]
+    digits = int.from_bytes(base64.b64decode("1234"), "big", signed=True)  # base64 that looks like a number
+    values = [
+        *(whole({"id": 1, "d": unscaled(n), "w": unscaled(n * 10**20)}, fields) for n in numbers),
+        whole({"id": 1, "d": unscaled(digits), "w": unscaled(large)}, fields),
+        whole({"id": 1, "d": 1234, "w": 1234}, fields),  # Kafka Connect with decimal.format=NUMERIC
+        event("c", None, {"id": 1, "d": variable, "w": variable}),
+        event("c", None, {"id": 1, "d": 12.5, "w": str(large)}),
+        event("c", None, {"id": 1, "d": "1.250E1", "w": "-0.0001"}),
+    ]
+    expected = [
+        *((Decimal(n).scaleb(-2), Decimal(n) * 10**20) for n in numbers),
+        (Decimal(digits).scaleb(-2), Decimal(large)),
+        (Decimal(1234), Decimal(1234)),
+        (Decimal("-1.5"), Decimal("-1.5")),
+        (Decimal("12.5"), Decimal(large)),
+        (Decimal("12.5"), Decimal("-0.0001")),
+    ]
+    found = read(spark, columns, values)
+    assert [one._rd_bad for one in found] == [None] * len(values)
+    assert [(one.d, one.w) for one in found] == expected
+
+    refused = [
+        event("c", None, {"id": 1, "d": unscaled(-7)}),
+        event("c", None, {"id": 1, "d": "1.234"}),
+        event("c", None, {"id": 1, "w": "1.23456"}),
+        event("c", None, {"id": 1, "d": "100000000.00"}),
+        whole({"id": 1, "d": unscaled(10**13)}, fields),
+        whole({"id": 1, "d": base64.b64encode(bytes(17)).decode()}, fields),
+    ]
+    reasons = [one._rd_bad for one in read(spark, columns, refused)]
+    assert "column 'd' is decimal(10,2), but the value is" in reasons[0]
+    assert "give decimals='base64'" in reasons[0]
+    assert reasons[1:3] == [
+        "column 'd' is decimal(10,2), but the value is 1.234",
+        "column 'w' is decimal(38,4), but the value is 1.23456",
+    ]
+    assert all(reasons)
+    told = read(spark, columns, [refused[0], event("c", None, {"id": 1, "d": 2.5})], rd.cdc.Debezium(decimals="base64"))
+    assert [one.d for one in told] == [Decimal("-0.07"), Decimal("2.50")]
+    with pytest.raises(rd.InputError, match="decimals='hex' is not known"):
+        rd.cdc.Debezium(decimals="hex")
+
+
+def test_values_inside_others_are_read_as_strictly(spark: SparkSession) -> None:
+    inner = "s struct<at: timestamp, n: decimal(5,2), i: int NOT NULL>, a array<date>, m map<string, timestamp_ntz>"
+    columns = f"id bigint NOT NULL, {inner}"
+    good = {
+        "id": 1,
+        "s": {"at": 1_700_000_000_123, "n": "1.5", "i": 7},
+        "a": [0, "2024-02-29", None],
+        "m": {"x": "2024-02-29T03:00:00+02:00", "y": None},
+    }
+    reader = rd.cdc.Debezium(time_unit="millis")
+    (one,) = read(spark, columns, [event("c", None, good)], reader)
+    assert one._rd_bad is None
+    assert str((one.s.n, one.s.i)) == "(Decimal('1.50'), 7)"
+    assert [str(day) for day in one.a] == ["1970-01-01", "2024-02-29", "None"]
+    assert str(one.m["x"]) == "2024-02-29 01:00:00"
+    assert one.m["y"] is None
+    seconds = spark.createDataFrame([one], read_schema(spark, columns)).selectExpr("unix_millis(s.at) AS at").head()
+    assert seconds is not None
+    assert seconds.at == 1_700_000_000_123
+    bad = [
+        ({**good, "s": {"at": 1, "i": 1}}, rd.cdc.Debezium(), "column 's' is struct<"),  # what does 1 count?
+        ({**good, "s": {"n": "1.555", "i": 1}}, reader, '"n":"1.555"'),
+        ({**good, "s": {"n": "1.5"}}, reader, "column 's' is struct<"),
+        ({**good, "s": {"i": 1, "other": 1, "more": 2}}, reader, "the table has no column s.other, s.more"),
+        ({**good, "a": ["soon"]}, reader, "column 'a' is array<date>"),
+        ({**good, "m": {"x": "never"}}, reader, "column 'm' is map<string,timestamp_ntz>"),
+    ]
+    for after, kind, reason in bad:
+        (refused,) = read(spark, columns, [event("c", None, after)], kind)
+        assert reason in (refused._rd_bad or ""), (after, refused._rd_bad)
+
+
+def read_schema(spark: SparkSession, columns: str) -> Any:
+    """The columns of a record that `Row` holds in front of what the reader adds."""
+    frame = spark.createDataFrame([(0, None)], "offset bigint, value string")
+    return rd.cdc.Debezium().read(frame, Shape(spark.createDataFrame([], columns).schema, ("id",))).schema
+
+
+def test_what_is_no_single_event_is_refused_or_skipped(spark: SparkSession) -> None:
+    columns = "id bigint NOT NULL, v string, b binary"
+    one = event("c", None, {"id": 1})
+    unsent = base64.b64encode(b"__debezium_unavailable_value").decode()
+    expected: dict[str | None, str | None] = {
+        one + one: "malformed JSON",
+        f"{one} and more": "malformed JSON",
+        f"[{one}, {one}]": "malformed JSON",
+        one[:-1]: "malformed JSON",
+        json.dumps({"payload": {"op": "c", "after": [{"id": 1}]}}): "there is no row in 'after'",
+        json.dumps({"payload": "text"}): "malformed JSON",
+        event("u", None, {"id": 1, "v": "__debezium_unavailable_value"}): "the source did not send column 'v'",
+        event("u", None, {"id": 1, "b": unsent}): "the source did not send column 'b'",
+        event("m", None, None): "unknown op m",
+        None: None,
+        "": None,
+        "  ": None,
+        "null": None,
+        json.dumps({"schema": None, "payload": None}): None,
+        f" {one} ": None,
+    }
+    found = read(spark, columns, list(expected))
+    for record, (raw, reason) in zip(found, expected.items(), strict=True):
+        assert (record._rd_bad or "").startswith(reason or ""), raw
+        assert (record._rd_bad is None) == (reason is None), raw
+    assert [record._rd_skip for record in found] == [False] * 9 + [True] * 5 + [False]
+
+
+def test_the_log_of_each_database_orders_changes_of_one_moment(spark: SparkSession) -> None:
+    logs: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"lsn": 9}, {"lsn": 10}),
+        ({"file": "binlog.000009", "pos": 9}, {"file": "binlog.000010", "pos": 4}),
+        ({"file": "binlog.000009", "pos": 9, "row": 0}, {"file": "binlog.000009", "pos": 9, "row": 1}),
+        ({"scn": "99"}, {"scn": "100"}),
+        ({"commit_lsn": "0a:01:02", "change_lsn": "0a:01:01"}, {"commit_lsn": "0a:01:02", "change_lsn": "0a:01:02"}),
+        (
+            {"commit_lsn": "0a", "change_lsn": "0a", "event_serial_no": 1},
+            {"commit_lsn": "0a", "change_lsn": "0a", "event_serial_no": 2},
+        ),
+    ]
+    for older, newer in logs:
+        lines = [
+            json.dumps({"op": "u", "after": {"id": 1, "v": text}, "ts_ms": 1, "source": place})
+            for text, place in (("new", newer), ("old", older))
+        ]
+        frame = spark.createDataFrame([(line,) for line in lines], "value string")
+        shape = Shape(spark.createDataFrame([], "id bigint, v string").schema, ("id",))
+        records = rd.cdc.Debezium().read(frame, shape)
+        assert [one.v for one in records.orderBy("_rd_order").collect()] == ["old", "new"], newer
+
+
+def test_a_delete_is_named_by_its_message_key(spark: SparkSession) -> None:
+    key = {"schema": {"type": "struct"}, "payload": {"id": 7}}
+    rows = [
+        (0, bytearray(b'{"id": 5}'), event("d", None, None).encode()),
+        (1, bytearray(json.dumps(key).encode()), event("d", None, None).encode()),
+        (2, bytearray(b'{"id": 5}'), event("d", {"id": 6}, None).encode()),
+        (3, None, event("d", None, None).encode()),
+        (4, bytearray(b'{"id": 5}'), None),
+    ]
+    frame = spark.createDataFrame(rows, "offset bigint, key binary, value binary")
+    shape = Shape(spark.createDataFrame([], "id bigint NOT NULL, v string").schema, ("id",))
+    found = ordered(rd.cdc.Debezium().read(frame, shape))
+    assert [one.id for one in found[:3]] == [5, 7, 6]
+    assert found[3]._rd_bad == "a delete has neither 'before' nor a key"
+    assert found[4]._rd_skip

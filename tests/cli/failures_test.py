@@ -1,0 +1,114 @@
+"""Errors: one message and exit code 1; `--debug` shows where they come from."""
+
+from __future__ import annotations
+
+import os
+import pty
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+import rowdelta as rd
+from rowdelta.cli import puffin
+from rowdelta.cli.app import app, main
+from rowdelta.cli.failures import short_message
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REST_DOWN = (
+    "An error occurred while calling o77.sql.\n: org.apache.iceberg.exceptions.RESTException: Error occurred while "
+    "processing GET request\n\tat org.apache.iceberg.rest.HTTPClient.execute(HTTPClient.java:357)\n\t... 40 more\n"
+    "Caused by: org.apache.hc.client5.http.HttpHostConnectException: Connect to http://localhost:1 failed\n"
+    "\tat java.base/sun.nio.ch.Net.pollConnect(Native Method)\n"
+    "Caused by: java.net.ConnectException: Connection refused\n\tat java.base/sun.nio.ch.Net.connect(Net.java:1)\n"
+)
+UNRESOLVED = (
+    "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `idd` cannot be resolved. Did you mean [`id`]? "
+    "SQLSTATE: 42703; line 1 pos 0;\n'Filter ('idd = 1)\n+- SubqueryAlias lake.db.t\n"
+    "\n\nJVM stacktrace:\norg.apache.spark.sql.AnalysisException\n\tat a.b.C(C.scala:1)"
+)
+TASK = (
+    "Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times, most recent failure: Lost task 0.0 in stage "
+    "3.0 (TID 4) (localhost executor driver): org.apache.spark.SparkNumberFormatException: [CAST_INVALID_INPUT] The "
+    "value 'x' cannot be cast.\n\tat org.apache.spark.A(A.scala:1)\n\nDriver stacktrace:\n\tat b.C(C.scala:2)"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            REST_DOWN,
+            (
+                "RESTException: Error occurred while processing GET request\n"
+                "because of ConnectException: Connection refused"
+            ),
+        ),
+        (UNRESOLVED, UNRESOLVED.split(";\n", maxsplit=1)[0]),
+        (TASK, "SparkNumberFormatException: [CAST_INVALID_INPUT] The value 'x' cannot be cast."),
+        ("[PARSE_SYNTAX_ERROR] Syntax error.\n\n== SQL ==\nSELEC 1\n^^^\n", None),
+        ("", "Spark failed without a message"),
+    ],
+)
+def test_errors_of_spark_and_java_are_a_few_lines(text: str, expected: str | None) -> None:
+    short = short_message(text, text)
+    if expected is None:
+        assert short == text.strip().replace("\n\n", "\n")
+    else:
+        assert short == expected
+    assert len(short_message("long " * 1_000)) < 700
+
+
+def fails(monkeypatch: pytest.MonkeyPatch, error: Exception, *words: str) -> int:
+    def describe(_: Path) -> None:
+        raise error
+
+    monkeypatch.setattr(puffin, "describe", describe)
+    monkeypatch.setattr(sys, "argv", ["rowdelta", *words, __file__])
+    with pytest.raises(SystemExit) as exit_:
+        main()
+    return int(str(exit_.value.code))
+
+
+def test_an_error_is_one_message(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fails(monkeypatch, rd.InputError("no [red] column", hint="there is [b]"), "puffin") == 1
+    assert capsys.readouterr() == ("", "Error: no [red] column\nHint: there is [b]\n")
+    assert fails(monkeypatch, KeyError("strange"), "puffin") == 1
+    assert capsys.readouterr() == ("", "Error: KeyError: 'strange'\nHint: --debug shows where it happened\n")
+
+
+@pytest.mark.parametrize("words", [("--debug", "puffin"), ("puffin", "--debug")])
+def test_debug_shows_the_traceback_before_and_after_the_command(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fails(monkeypatch, rd.InputError("no column"), *words) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("Traceback")
+    assert "in describe" in told
+    assert told.endswith("rowdelta.errors.InputError: no column\n")
+
+
+def test_version_and_completion_need_no_spark() -> None:
+    runner = CliRunner()
+    assert runner.invoke(app, ["--version"]).output == f"rowdelta {rd.__version__}\n"
+    words = {"_ROWDELTA_COMPLETE": "complete_bash", "COMP_WORDS": "rowdelta re", "COMP_CWORD": "1"}
+    found = runner.invoke(app, [], env=words, prog_name="rowdelta").output.split()
+    assert found == ["read", "resolve", "rewrite-deletes", "remove-dangling", "remove-orphans"]
+    words |= {"COMP_WORDS": "rowdelta read --cat", "COMP_CWORD": "2"}
+    assert runner.invoke(app, [], env=words, prog_name="rowdelta").output.split() == ["--catalog-config"]
+
+
+def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    terminal, other_end = pty.openpty()
+    with os.fdopen(terminal, "rb", buffering=0) as screen, os.fdopen(other_end, "w") as stderr:
+        monkeypatch.setattr(sys, "stderr", stderr)
+        assert fails(monkeypatch, rd.InputError("no column"), "puffin") == 1
+        assert screen.read(1_000) == b"\x1b[1;31mError:\x1b[0m no column\r\n"
+        monkeypatch.setenv("NO_COLOR", "1")
+        assert fails(monkeypatch, rd.InputError("no column"), "puffin") == 1
+        assert screen.read(1_000) == b"\x1b[1mError:\x1b[0m no column\r\n"

@@ -1,0 +1,108 @@
+"""Bytes of a Java stream come in pieces that one answer of py4j holds; a file is written whole or not at all."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+
+import rowdelta as rd
+from rowdelta.iceberg.file_io import PIECE, FileIO, read_in_pieces
+
+
+class Stream:
+    """What Java's `InputStream` gives, and how many bytes were asked for at once."""
+
+    def __init__(self, data: bytes) -> None:
+        self._bytes = io.BytesIO(data)
+        self.asked: list[int | None] = []
+
+    def readNBytes(self, size: int) -> bytes:  # noqa: N802 - Java's name
+        self.asked.append(size)
+        return self._bytes.read(size)
+
+    def readAllBytes(self) -> bytes:  # noqa: N802
+        self.asked.append(None)
+        return self._bytes.read()
+
+
+@pytest.mark.parametrize("size", [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 50 * PIECE, 51 * PIECE + 7])
+def test_a_file_is_read_to_its_end(size: int) -> None:
+    data = bytes(range(256)) * (size // 256 + 1)
+    stream = Stream(data[:size])
+    assert read_in_pieces(stream) == data[:size]
+    assert (None in stream.asked) == (size >= 50 * PIECE)
+
+
+@pytest.mark.parametrize("length", [0, 1, PIECE, PIECE + 1, 60 * PIECE])
+def test_a_range_is_read_and_not_more(length: int) -> None:
+    data = bytes(range(256)) * 2000
+    stream = Stream(data)
+    assert read_in_pieces(stream, length) == data[:length]
+    assert sum(asked or 0 for asked in stream.asked) == length
+    assert len(read_in_pieces(Stream(b"short"), 10)) == 5  # the caller says what is wrong
+
+
+class Storage:
+    """Java's FileIO of one file, whose stream fails after some bytes; `fails` says where."""
+
+    def __init__(self, fails: str = "") -> None:
+        self.files: dict[str, bytes] = {}
+        self._fails = fails
+
+    def newOutputFile(self, path: str) -> Any:  # noqa: N802
+        def create() -> Any:
+            if path in self.files:
+                raise java_error("AlreadyExistsException")
+            self.files[path] = b""
+            return SimpleNamespace(write=lambda data: self._write(path, data), close=self._close)
+
+        return SimpleNamespace(create=create)
+
+    def deleteFile(self, path: str) -> None:  # noqa: N802
+        if self._fails == "delete":
+            raise java_error("RuntimeIOException")
+        del self.files[path]
+
+    def _write(self, path: str, data: bytes) -> None:
+        self.files[path] = data[:3]
+        if self._fails in {"write", "delete"}:
+            raise java_error("IOException")
+        if self._fails == "interrupt":
+            raise KeyboardInterrupt
+        self.files[path] = data
+
+    def _close(self) -> None:
+        if self._fails == "close":
+            raise java_error("IOException")
+
+
+def java_error(name: str) -> Py4JJavaError:
+    kind = SimpleNamespace(getSimpleName=lambda: name)
+    return Py4JJavaError("", SimpleNamespace(_target_id="o1", getClass=lambda: kind, getMessage=lambda: "disk full"))
+
+
+@pytest.mark.parametrize("fails", ["write", "close", "interrupt"])
+def test_a_write_that_fails_leaves_nothing_behind(fails: str) -> None:
+    storage = Storage(fails)
+    with pytest.raises(KeyboardInterrupt if fails == "interrupt" else rd.TableError):
+        FileIO(storage).write("a/b", b"0123456789")
+    assert storage.files == {}
+
+
+def test_a_file_that_is_there_is_not_written_and_not_removed() -> None:
+    storage = Storage()
+    FileIO(storage).write("a/b", b"first")
+    with pytest.raises(rd.TableError, match="cannot write a/b: AlreadyExistsException"):
+        FileIO(storage).write("a/b", b"second")
+    assert storage.files == {"a/b": b"first"}
+
+
+def test_a_clean_up_that_fails_does_not_hide_why_it_was_needed(caplog: pytest.LogCaptureFixture) -> None:
+    storage = Storage("delete")
+    with pytest.raises(rd.TableError, match="cannot write a/b: IOException: disk full"):
+        FileIO(storage).write("a/b", b"0123456789")
+    assert "stays behind: cannot delete a/b" in caplog.text

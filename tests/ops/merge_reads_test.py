@@ -1,0 +1,78 @@
+"""What a merge reads and writes: no column and no file that it does not need."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import rowdelta as rd
+from rowdelta.ops.merge_keys import on_condition
+from rowdelta.ops.merge_matches import SOURCE
+from rowdelta.ops.positions import places_of
+from rowdelta.ops.target import open_target
+from tests.support.tables import create, one_file, plan_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from rowdelta.ops import Merge
+
+COLUMNS = "id bigint NOT NULL, v string, w string"
+
+
+def test_columns_that_every_clause_sets_are_not_read(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, COLUMNS)
+    one_file(spark, [(i, "v", "w") for i in range(4)], COLUMNS).writeTo(table_name).append()
+    table.refresh()
+    source = spark.createDataFrame(
+        [(1, "new", "x", "U"), (2, "new", None, "D")], "id bigint, v string, w string, op string"
+    )
+
+    def columns_read(merge: Merge) -> set[str]:
+        target = open_target(table._handle)
+        places = places_of(target, target.rows())
+        joined = merge._joined(places.mark(target.rows()), source.selectExpr("*", f"id AS {SOURCE}"))
+        scan = re.search(r"BatchScan [^\[]*\[([^\]]*)\]", plan_of(merge._pairs_frame(target, joined, places)))
+        assert scan is not None
+        return {name.split("#")[0].strip() for name in scan[1].split(",")} & {"id", "v", "w"}
+
+    start = table.merge(source, on="id").when_matched_delete("s.op = 'D'")
+    assert columns_read(start.when_matched_update_all()) == {"id"}
+    some = table.merge(source, on="id").when_matched_delete("s.op = 'D'").when_matched_update({"v": "s.v"})
+    assert columns_read(some) == {"id", "w"}
+    start.execute()
+    assert sorted(map(tuple, table.read().collect())) == [(0, "v", "w"), (1, "new", "x"), (3, "v", "w")]
+
+
+def test_parentheses_in_a_condition_hide_no_key(spark: SparkSession, table_name: str) -> None:
+    handle = create(spark, table_name, COLUMNS)._handle
+    source = spark.createDataFrame([], "id bigint, v string")
+    for text in ("t.id = s.id AND t.v = s.v", "((t.id = s.id) AND ((s.v = t.v)) AND t.w > 'a')"):
+        assert on_condition(handle, text, source, ("t", "s"))[1] == {"id": "id", "v": "v"}
+
+
+def test_a_condition_without_keys_inserts_what_it_does_not_match(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, COLUMNS)
+    one_file(spark, [(i, "v", "w") for i in range(3)], COLUMNS).writeTo(table_name).append()
+    source = spark.createDataFrame([(1, "n", "w"), (7, "n", "w")], COLUMNS)
+    source.createOrReplaceTempView("keyless_changes")
+    rd.sql(
+        spark,
+        f"MERGE INTO {table_name} t USING keyless_changes s ON t.id + 0 = s.id "
+        "WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)",
+    )
+    rows = sorted(map(tuple, table.refresh().read().collect()))
+    assert rows == [(0, "v", "w"), (1, "n", "w"), (2, "v", "w"), (7, "n", None)]
+
+
+def test_an_insert_gives_a_column_its_default(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, "id bigint")
+    handle = table._handle
+    iceberg = handle.gateway.iceberg
+    kind = getattr(iceberg.types, "Types$StringType").get()
+    handle._table.updateSchema().addColumn("k", kind, "doc", iceberg.expressions.Expressions.lit("x")).commit()
+    handle.refresh()
+    spark.catalog.refreshTable(table_name)
+    source = spark.createDataFrame([(1,)], "id bigint")
+    table.merge(source, on="id").when_not_matched_insert({"id": "s.id"}).execute()
+    assert [tuple(row) for row in table.read().collect()] == [(1, "x")]

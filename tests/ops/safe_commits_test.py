@@ -1,0 +1,120 @@
+"""What a commit must never lose: its own files once it has taken place, and what other writers deleted meanwhile."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+import rowdelta as rd
+from rowdelta.ops import changes
+from tests.support.tables import EDV, append_ids, create, keys, one_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from rowdelta.iceberg import RowChange, Snapshot, TableHandle
+    from rowdelta.ops import Operation, Result
+
+
+def ids(table: rd.Table) -> list[int]:
+    return sorted(row.id for row in table.read(columns=["id"]).collect())
+
+
+@pytest.mark.parametrize("failure", [rd.TableError("503 slow down"), KeyboardInterrupt()], ids=["error", "interrupt"])
+def test_a_clean_up_that_fails_after_the_commit_leaves_the_table_whole(
+    spark: SparkSession,
+    table_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    failure: BaseException,
+) -> None:
+    table = create(spark, table_name, "id bigint, v string", properties=EDV)
+    append_ids(spark, table_name, range(4))
+    operation, asked = table.delete_keys(keys(spark, 1), "id"), []
+
+    def fail(path: str) -> None:
+        asked.append(path)
+        raise failure
+
+    with monkeypatch.context() as patched, caplog.at_level(logging.WARNING, "rowdelta"):
+        patched.setattr(table._handle.io, "_delete", fail)
+        if isinstance(failure, rd.TableError):
+            assert operation.execute().snapshot_id is not None
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                operation.execute()
+    assert all(path.endswith(".avro") for path in asked)  # manifests that were written once more, and nothing else
+    assert asked
+    assert ("503 slow down" in caplog.text) == isinstance(failure, rd.TableError)
+    assert ids(rd.table(spark, table_name)) == [0, 2, 3]
+
+
+def just_before(monkeypatch: pytest.MonkeyPatch, interfere: Callable[[], object], run: Callable[[], object]) -> None:
+    """Runs an operation, and something else once, when it has read and written all it needs."""
+    real: Callable[[TableHandle, RowChange], Snapshot] = vars(changes)["commit"]
+
+    def commit(handle: TableHandle, change: RowChange) -> Snapshot:
+        patched.undo()
+        interfere()
+        return real(handle, change)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(changes, "commit", commit)
+        run()
+
+
+def rewriting(table: rd.Table, verb: str, key: int) -> Operation[Result]:
+    source = table._handle.spark.createDataFrame([(key, "new")], "id bigint, v string")
+    return {
+        "delete": table.delete(f"id = {key}", mode="copy-on-write"),
+        "update": table.update(mode="copy-on-write").set("v", "'new'").where(f"id = {key}"),
+        "merge": table.merge(source, "id", mode="copy-on-write").when_matched_update_all(),
+    }[verb]
+
+
+@pytest.mark.parametrize(
+    ("version", "verb"),
+    [(2, "delete"), (3, "update"), *(pytest.param(v, "merge", marks=pytest.mark.slow) for v in (2, 3))],
+)
+def test_a_file_is_not_written_anew_with_rows_that_others_deleted_by_key(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, version: int, verb: str
+) -> None:
+    table = create(spark, table_name, "id bigint, v string", version=version)
+    append_ids(spark, table_name, range(6))
+    append_ids(spark, table_name, range(10, 13))
+    change = rewriting(table, verb, 3)
+
+    def refused() -> None:
+        with pytest.raises(rd.CommitConflictError, match="deletes rows of files that are written anew"):
+            change.execute()
+
+    just_before(monkeypatch, rd.table(spark, table_name).delete_keys(keys(spark, 5), "id").execute, refused)
+    assert ids(table) == [0, 1, 2, 3, 4, 10, 11, 12]
+    # Keys that the file cannot hold are not in the way.
+    just_before(monkeypatch, rd.table(spark, table_name).delete_keys(keys(spark, 12), "id").execute, change.execute)
+    left = [0, 1, 2, *([] if verb == "delete" else [3]), 4, 10, 11]
+    assert ids(table) == left == sorted(row.id for row in spark.table(table_name).collect())
+    # In the other order the keys are younger than the new file.
+    again, other = rewriting(rd.table(spark, table_name), verb, 0), table.delete_keys(keys(spark, 4), "id")
+    just_before(monkeypatch, again.execute, other.execute)
+    left = [i for i in left if i != 4 and (i or verb != "delete")]
+    assert ids(table) == left == sorted(row.id for row in spark.table(table_name).collect())
+
+
+def test_a_branch_is_pruned_by_the_columns_of_the_tables_schema(spark: SparkSession, table_name: str) -> None:
+    """The branch's own snapshot has an older schema, in which the names mean other columns."""
+    create(spark, table_name, "id bigint, a int, b int")
+    one_file(spark, [(i, i, 100 + i) for i in range(10)], "id bigint, a int, b int").writeTo(table_name).append()
+    spark.sql(f"ALTER TABLE {table_name} CREATE BRANCH audit")
+    for renamed in ("a TO c", "b TO a", "c TO b"):
+        spark.sql(f"ALTER TABLE {table_name} RENAME COLUMN {renamed}")
+    spark.sql(f"INSERT INTO {table_name} VALUES (10, 10, 110)")
+    branch = rd.table(spark, table_name, branch="audit")
+    assert "1 to scan, 0 pruned" in str(branch.delete("a = 105").plan())
+    assert branch.delete("a = 105").execute().rows_deleted == 1
+    assert branch.delete("a >= 100").execute().snapshot_id is not None  # by metadata alone
+    assert branch.read().count() == 0
