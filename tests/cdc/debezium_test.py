@@ -123,16 +123,16 @@ def test_values_inside_others_are_read_as_strictly(spark: SparkSession) -> None:
     assert seconds is not None
     assert seconds.at == 1_700_000_000_123
     bad = [
-        ({**good, "s": {"at": 1, "i": 1}}, rd.cdc.Debezium(), "column 's' is struct<"),  # what does 1 count?
-        ({**good, "s": {"n": "1.555", "i": 1}}, reader, '"n":"1.555"'),
-        ({**good, "s": {"n": "1.5"}}, reader, "column 's' is struct<"),
-        ({**good, "s": {"i": 1, "other": 1, "more": 2}}, reader, "the table has no column s.other, s.more"),
-        ({**good, "a": ["soon"]}, reader, "column 'a' is array<date>"),
-        ({**good, "m": {"x": "never"}}, reader, "column 'm' is map<string,timestamp_ntz>"),
+        ({**good, "s": {"at": 1, "i": 1}}, "column 's' is struct<"),  # what does 1 count?
+        ({**good, "s": {"n": "1.555", "i": 1}}, '"n":"1.555"'),
+        ({**good, "s": {"n": "1.5"}}, "column 's' is struct<"),
+        ({**good, "s": {"i": 1, "other": 1, "more": 2}}, "the table has no column s.other, s.more"),
+        ({**good, "s": None, "a": ["soon"]}, "column 'a' is array<date>"),
+        ({**good, "s": None, "m": {"x": "never"}}, "column 'm' is map<string,timestamp_ntz>"),
     ]
-    for after, kind, reason in bad:
-        (refused,) = read(spark, columns, [event("c", None, after)], kind)
-        assert reason in (refused._rd_bad or ""), (after, refused._rd_bad)
+    refused = read(spark, columns, [event("c", None, after) for after, _ in bad])
+    for record, (after, reason) in zip(refused, bad, strict=True):
+        assert reason in (record._rd_bad or ""), (after, record._rd_bad)
 
 
 def read_schema(spark: SparkSession, columns: str) -> Any:
@@ -181,15 +181,15 @@ def test_the_log_of_each_database_orders_changes_of_one_moment(spark: SparkSessi
             {"commit_lsn": "0a", "change_lsn": "0a", "event_serial_no": 2},
         ),
     ]
-    for older, newer in logs:
-        lines = [
-            json.dumps({"op": "u", "after": {"id": 1, "v": text}, "ts_ms": 1, "source": place})
-            for text, place in (("new", newer), ("old", older))
-        ]
-        frame = spark.createDataFrame([(line,) for line in lines], "value string")
-        shape = Shape(spark.createDataFrame([], "id bigint, v string").schema, ("id",))
-        records = rd.cdc.Debezium().read(frame, shape)
-        assert [one.v for one in records.orderBy("_rd_order").collect()] == ["old", "new"], newer
+    lines = [
+        (json.dumps({"op": "u", "after": {"id": number, "v": text}, "ts_ms": 1, "source": place}),)
+        for number, (older, newer) in enumerate(logs)
+        for text, place in (("new", newer), ("old", older))
+    ]
+    shape = Shape(spark.createDataFrame([], "id bigint, v string").schema, ("id",))
+    records = rd.cdc.Debezium().read(spark.createDataFrame(lines, "value string"), shape)
+    found = [(one.id, one.v) for one in records.orderBy("id", "_rd_order").collect()]
+    assert found == [(number, text) for number in range(len(logs)) for text in ("old", "new")]
 
 
 def test_a_delete_is_named_by_its_message_key(spark: SparkSession) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
+from rowdelta.ops.scopes import REMEDY
 from tests.support.frames import assert_same_rows
 from tests.support.tables import EDV, create, head, keys, one_file, stored_files
 
@@ -57,9 +58,9 @@ def test_a_day_does_not_say_which_rows_of_an_older_spec_are_meant(spark: SparkSe
         rd.InputError, match="the partition at_day of a key does not tell which of them are meant"
     ) as error:
         table.delete_keys(gone, "id")
-    assert error.value.hint == "add at to the key, or use scope='global', or rewrite the old files first: t.compact()"
+    assert error.value.hint == f"add at to the key, or {REMEDY}"
     assert (head(table), stored_files(table)) == before
-    table.compact().execute()
+    table.compact(options={"rewrite-all": "true"}).execute()
     assert table.delete_keys(gone, "id").execute().keys == 1
     assert table.read().count() == 0
 

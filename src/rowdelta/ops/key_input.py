@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.errors import InputError
 from rowdelta.iceberg import PartitionSpec, unpartitioned_spec
 from rowdelta.ops.refusals import not_null
-from rowdelta.ops.scopes import check_scope, has_other_specs
+from rowdelta.ops.scopes import REMEDY, check_scope, has_other_specs
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _check_exact(handle: TableHandle, parts: list[PartitionField], sources: list
         raise InputError(
             f"some rows of {handle.name} were written under another partition spec, and the partition "
             f"{', '.join(part.name for part in vague)} of a key does not tell which of them are meant",
-            hint=f"add {names} to the key, or use scope='global', or rewrite the old files first: t.compact()",
+            hint=f"add {names} to the key, or {REMEDY}",
         )
 
 

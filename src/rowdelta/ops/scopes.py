@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import TableHandle
 
 SCOPES: Final = ("auto", "partition", "global")
+REMEDY: Final = "use scope='global', or rewrite the old files first: t.compact(options={'rewrite-all': 'true'})"
 
 
 def scope_of_key(handle: TableHandle, key: Sequence[str], scope: str) -> tuple[str, str]:
@@ -45,7 +46,7 @@ def check_scope(handle: TableHandle, scope: str) -> None:
         raise InputError(
             f"some rows of {handle.name} were written under another partition spec, where deletes of this one do not "
             "reach",
-            hint="use scope='global', or rewrite the old files first: t.compact()",
+            hint=REMEDY,
         )
 
 

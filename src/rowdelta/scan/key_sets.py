@@ -123,8 +123,8 @@ def _of_rows(
     # A number stands for the path, which would travel with every word.
     numbers = arrow_frame(handle.spark, pa.table({"_file": paths, "file": pa.array(range(len(paths)), pa.int32())}))
     words = (
-        rows.join(F.broadcast(numbers), "_file")
-        .selectExpr("file", f"{key} as key")
+        rows.selectExpr("_file", f"{key} as key")
+        .join(F.broadcast(numbers), "_file")
         .selectExpr("file", "key >> 6 as block", "shiftleft(1L, cast(key & 63 as int)) as bit")
     )
     table = words.groupBy("file", "block").agg({"bit": "bit_or"}).toDF("file", "block", "word").toArrow()
