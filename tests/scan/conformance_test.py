@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -204,6 +204,7 @@ class Scenario:
         self.spark = table._handle.spark
         self.key, self.encoding, self.donor = KEYS[key], encoding, donor
         self.model = Model(layout, donor.buckets)
+        self.files: list[ContentFile] = []
         self.renamed = False
 
     def append(self, number: int) -> None:
@@ -212,7 +213,11 @@ class Scenario:
                 self.spark.sql(f"ALTER TABLE {self.name} {statement}")
                 self.model.change(statement)
             self.renamed = self.layout.renames
-        append_files(self.table, self.donor.files[number])
+        # Deletes of the whole table may have added a spec, so that the specs of the donor have other numbers.
+        spec_id = self.table.refresh().metadata.spec.id
+        files = [replace(file, spec_id=spec_id) for file in self.donor.files[number]]
+        append_files(self.table, files)
+        self.files += files
         self.model.append(appended(number))
 
     def delete(self, *where: tuple[int, int], absent: bool = False) -> None:
@@ -242,8 +247,7 @@ class Scenario:
         for uid in uids:
             path, position = self.donor.places[uid]
             positions.setdefault(path, []).append(position)
-        files = [file for some in self.donor.files for file in some]
-        delete_positions(self.table, positions, files)
+        delete_positions(self.table, positions, self.files)
         self.model.delete_positions(set(uids))
 
     def expected(self) -> Rows:

@@ -25,7 +25,7 @@ def test_a_value_is_not_read_together_with_its_neighbours(spark: SparkSession) -
     assert one(spark, "SELECT -:d", {"d": -(2**63) + 1}) == 2**63 - 1
     assert one(spark, "SELECT:d::string", {"d": -7}) == "-7"
     assert rd.sql(spark, "SELECT ?D", [5]).dtypes == [("D", "int")]
-    assert one(spark, "SELECT 1 WHERE ?=5AND true", [5]) == 1
+    assert one(spark, "SELECT 1 WHERE 5=?AND true", [5]) == 1
 
 
 def test_an_update_with_a_negative_value_keeps_its_condition(spark: SparkSession, table_name: str) -> None:

@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 import uuid
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -56,9 +56,11 @@ def interruptible(handle: TableHandle, work: Callable[[], Found], *, cancel: boo
     with _no_other_job_cancelled():
         try:
             thread.start()
-            thread.join()
+            # Not `join`: Python 3.11 takes a thread for ended when a signal comes while it waits for it.
+            while not future.done() and thread.is_alive():
+                wait([future], _LONGEST_WAIT_SECONDS)
         except KeyboardInterrupt:
-            _end(handle, thread, tag if cancel else None)
+            _end(handle, thread, future, tag if cancel else None)
             raise
     return future.result(timeout=0)
 
@@ -87,15 +89,15 @@ def stop_if_interrupted() -> None:
         raise KeyboardInterrupt
 
 
-def _end(handle: TableHandle, thread: threading.Thread, tag: str | None) -> None:
+def _end(handle: TableHandle, thread: threading.Thread, future: Future[Any], tag: str | None) -> None:
     """Waits until the work has ended; every job that it still starts is cancelled."""
     if tag is not None:
         _interrupted.add(thread)
     try:
-        while thread.is_alive():
+        while not future.done() and thread.is_alive():
             if tag is not None:
                 handle.spark.sparkContext.cancelJobsWithTag(tag)
-            thread.join(_PAUSE_SECONDS)
+            wait([future], _PAUSE_SECONDS)
     finally:
         _interrupted.discard(thread)
     _wait_for_tasks(handle)

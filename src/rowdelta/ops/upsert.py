@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.errors import InputError
 from rowdelta.iceberg import RowChange, stage_rows
 from rowdelta.ops.change_batch import DELETED, ChangeBatch, ChangeRules, check_changes, unknown_columns
 from rowdelta.ops.changes import apply
@@ -20,6 +19,7 @@ from rowdelta.ops.merge import Merge
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.schema_growth import grow_schema
+from rowdelta.ops.scopes import scope_of_key
 from rowdelta.ops.target import LAST_UPDATED, LINEAGE_VERSION, ROW_ID
 from rowdelta.ops.update import in_few_files, kept
 from rowdelta.scan import quote
@@ -209,48 +209,3 @@ class Upsert(Operation[UpsertResult]):
             keys_deleted=counted[1],
             reasons=("only some columns are set, so the old rows were read",),
         )
-
-
-def scope_of_key(handle: TableHandle, key: Sequence[str], scope: str) -> tuple[str, str]:
-    """Whether deletes of a key can be kept to the partition of the new row, and why.
-
-    A row that is replaced is in the same partition only if the key says which one that is, and only if it was written
-    under the same spec.
-    """
-    if scope not in {"auto", "partition", "global"}:
-        raise InputError(f"unknown scope {scope!r}", hint="use 'auto', 'partition' or 'global'")
-    spec, schema = handle.metadata.spec, handle.metadata.schema
-    if spec.is_unpartitioned:
-        return "global", "the table has no partitions"
-    sources = {schema.by_id[part.source_id].name for part in spec.fields if part.transform != "void"}
-    outside = sorted(sources - {schema.find(name).name for name in key})
-    older = _has_other_specs(handle)
-    if scope == "partition":
-        if older:
-            raise InputError(
-                f"some rows of {handle.name} were written under another partition spec, where deletes of this one do "
-                "not reach",
-                hint="use scope='global', or rewrite the old files first: t.compact()",
-            )
-        return "partition", "as asked; a key must never move to another partition"
-    if scope == "global":
-        return "global", "as asked"
-    if outside:
-        return "global", f"the key does not hold {', '.join(outside)}, so it does not say where the old row is"
-    if older:
-        return "global", "some rows were written under another partition spec"
-    return "partition", "the key holds the partition columns"
-
-
-def _has_other_specs(handle: TableHandle) -> bool:
-    """Whether a live data file belongs to another spec than the table's own; the manifest list tells."""
-    head = handle.snapshot()
-    if head is None or head.manifest_list is None or len(handle.metadata.specs) == 1:
-        return False
-    mine = handle.metadata.spec.id
-    return any(
-        not manifest.get("content")
-        and manifest.get("partition_spec_id") != mine
-        and ((manifest.get("added_files_count") or 0) + (manifest.get("existing_files_count") or 0)) > 0
-        for manifest in handle.manifests.read(head.manifest_list).records
-    )
