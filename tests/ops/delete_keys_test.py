@@ -26,6 +26,7 @@ from tests.support.tables import (
     create,
     head,
     keys,
+    live_vectors,
     one_file,
     set_properties,
     stored_files,
@@ -609,15 +610,14 @@ def test_a_failure_of_the_catalog_before_the_commit_removes_the_files(
 
 
 def test_vectors_survive_stock_commits_that_merge_their_manifests(spark: SparkSession, table_name: str) -> None:
-    table = create(
-        *(spark, table_name, "id bigint, v string"),
-        properties=EDV | {"commit.manifest.min-count-to-merge": "5"},
-    )
+    table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(40))
     for number in range(8):
         table.delete_keys(keys(spark, number, 20 + number), "id").execute()
+    set_properties(spark, table_name, commit_manifest_min__count__to__merge="5")
     for number in range(6):
         append_ids(spark, table_name, [number, 100 + number], "again")
+    assert [entry.content_offset for entry in live_vectors(table)] == [None] * 8
     expected = [*range(6), *range(8, 20), *range(28, 40), *range(100, 106)]
     assert ids(table) == expected
     table.delete_keys(keys(spark, 100, 5, 39), "id").execute()

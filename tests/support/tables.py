@@ -14,12 +14,15 @@ from pyroaring import BitMap64
 import rowdelta as rd
 from rowdelta.codec import Blob, PuffinWriter, encode_vector
 from rowdelta.encoding import FileContent
+from rowdelta.iceberg import snapshot_files
 from rowdelta.iceberg.content_files import ContentFile, from_java, to_java
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from rowdelta.iceberg import DeleteEntry
 
 VECTORS = {
     "write.delete.equality-vector.enabled": "true",
@@ -181,6 +184,15 @@ def _write(table: rd.Table, data: bytes, suffix: str) -> str:
     path = table._handle.new_data_location(f"{uuid.uuid4()}-positions.{suffix}")
     table._handle.io.write(path, data)
     return path
+
+
+def live_vectors(table: rd.Table) -> list[DeleteEntry]:
+    """The equality delete vectors of a branch; where another writer dropped its place, one has no `content_offset`."""
+    snapshot = table.refresh().metadata.head(table.branch)
+    assert snapshot is not None
+    files = snapshot_files(table._handle, snapshot)
+    assert files is not None
+    return [entry for entry in files.equality_deletes if entry.is_vector]
 
 
 def remove_equality_deletes(table: rd.Table, at_most: int | None = None) -> int:

@@ -20,7 +20,7 @@ from rowdelta.ops.positions import places_of
 from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.scan_estimate import estimate
-from rowdelta.ops.target import LAST_UPDATED, Target, isolation_of, mode_of, open_target, table_columns
+from rowdelta.ops.target import LAST_UPDATED, ROW_ID, Target, isolation_of, mode_of, open_target, table_columns
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
@@ -114,7 +114,8 @@ class Update(Operation[Result]):
         matched = rows if self._where is None else rows.where(self._where)
         values = assigned(self._handle, rows, self._values, self._alias)
         new = [value.alias(f"__rd_new_{name}") for name, value in values.items()]
-        old = [*(name for name in target.columns if name not in values), *target.lineage, *places.names]
+        ids = [ROW_ID] if target.has_lineage else []
+        old = [*(name for name in target.columns if name not in values), *ids, *places.names]
         matched = places.mark(matched)
         with refusals(REQUIRED_HINT), kept(matched.select(*map(quote, old), *new)) as found:
             touched = places.collect(found)
