@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.parametrize("mode", ["name", pytest.param("id", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["name", "id"])
 def test_columns_are_renamed_dropped_and_added_with_column_mapping(
     spark: SparkSession, table_name: str, tmp_path: Path, mode: str
 ) -> None:
@@ -104,7 +105,8 @@ def test_column_mapping_can_be_turned_on_later(spark: SparkSession, table_name: 
     assert_same_rows(iceberg_rows(spark, table_name, versions), delta_rows(spark, path, versions))
 
 
-@pytest.mark.parametrize("stats", ["log", pytest.param("footer", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("stats", ["log", "footer"])
 def test_bounds_prune_and_never_answer_wrongly(
     spark: SparkSession, table_name: str, tmp_path: Path, stats: str
 ) -> None:

@@ -124,6 +124,7 @@ def test_every_kind_of_delta_commit_is_followed_by_one_snapshot(
     assert "the table is at version" in str(rd.from_delta(spark, path, table_name).plan())
 
 
+@pytest.mark.slow
 def test_expired_delete_files_go_and_the_files_of_delta_stay(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:

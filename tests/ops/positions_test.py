@@ -45,7 +45,13 @@ def run(pair: Copies, statement: str) -> None:
 
 @pytest.mark.parametrize(
     ("way", "kind"),
-    [("rows", KINDS[0]), ("words", KINDS[0]), ("paths", KINDS[0]), ("words", KINDS[2]), ("paths", KINDS[1])],
+    [
+        ("rows", KINDS[0]),
+        ("words", KINDS[0]),
+        ("paths", KINDS[0]),
+        pytest.param("words", KINDS[2], marks=pytest.mark.slow),
+        pytest.param("paths", KINDS[1], marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 def test_every_way_gives_what_iceberg_sql_gives(
