@@ -50,9 +50,23 @@ def time_of(action: Callable[[], Any], repeats: int = REPEATS) -> Timing:
     return Timing(tuple(seconds_of(action) for _ in range(repeats)))
 
 
-def side_by_side(*actions: Callable[[], Any], repeats: int = REPEATS) -> list[Timing]:
-    """Times several actions in turn, so that a slow moment of the machine hits all of them."""
-    return after_warm_up([[seconds_of(action) for action in actions] for _ in range(repeats + 1)])
+def side_by_side(
+    *actions: Callable[[], Any], repeats: int = REPEATS, spark: SparkSession | None = None
+) -> list[Timing]:
+    """Times several actions in turn, so that a slow moment of the machine hits all of them.
+
+    Args:
+        actions: What is timed.
+        repeats: How often, after one turn that warms up.
+        spark: Collects its garbage before each action, where one leaves so much that the next would pay for it.
+    """
+
+    def clean_seconds(action: Callable[[], Any]) -> float:
+        if spark is not None and spark._jvm is not None:
+            spark._jvm.System.gc()
+        return seconds_of(action)
+
+    return after_warm_up([[clean_seconds(action) for action in actions] for _ in range(repeats + 1)])
 
 
 def after_warm_up(turns: Sequence[Sequence[float]]) -> list[Timing]:
