@@ -28,47 +28,45 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize(("version", "encoding", "key", "layout"), CASES)
-def test_stock_iceberg_reads_a_resolved_table_as_the_model_has_it(
+def named(case: tuple[int, str, str, str]) -> str:
+    return "-".join(map(str, case))
+
+
+@pytest.fixture
+def scenario(
+    request: pytest.FixtureRequest,
     spark: SparkSession,
     name: str,  # noqa: F811
     donors: Callable[[str], Donor],  # noqa: F811
-    *,
-    version: int,
-    encoding: str,
-    key: str,
-    layout: str,
-) -> None:
+) -> Scenario:
+    version, encoding, key, layout = request.param
     table = create(spark, name, COLUMNS, LAYOUTS[layout].partitioned_by, version=version, properties=VECTORS)
-    scenario = Scenario(table, LAYOUTS[layout], key, encoding, donors(layout))
+    return Scenario(table, LAYOUTS[layout], key, encoding, donors(layout))
+
+
+@pytest.mark.parametrize("scenario", CASES, indirect=True, ids=named)
+def test_stock_iceberg_reads_a_resolved_table_as_the_model_has_it(spark: SparkSession, scenario: Scenario) -> None:
+    table = scenario.table
     for told in (alone, mixed):
         told(scenario)
-        if version > 2 and told is alone:
+        if table.metadata.format_version > 2 and told is alone:
             continue  # the helper that deletes positions writes first vectors only
         result = table.resolve(verify=False).execute()
         assert result.equality_deletes > 0
         assert {row.content for row in table.delete_files().select("content").collect()} <= {"position"}
-        assert repr(rows(spark.table(name))) == repr(scenario.expected())
+        assert repr(rows(spark.table(table.name))) == repr(scenario.expected())
 
 
-@pytest.mark.parametrize(("version", "encoding", "key", "layout"), CASES[::5])
+@pytest.mark.parametrize("scenario", CASES[::5], indirect=True, ids=named)
 def test_stock_iceberg_reads_rewritten_deletes_and_compacted_files_as_the_model_has_them(
-    spark: SparkSession,
-    name: str,  # noqa: F811
-    donors: Callable[[str], Donor],  # noqa: F811
-    *,
-    version: int,
-    encoding: str,
-    key: str,
-    layout: str,
+    spark: SparkSession, scenario: Scenario
 ) -> None:
-    table = create(spark, name, COLUMNS, LAYOUTS[layout].partitioned_by, version=version, properties=VECTORS)
-    scenario = Scenario(table, LAYOUTS[layout], key, encoding, donors(layout))
+    table = scenario.table
     alone(scenario)
     expected = repr(scenario.expected())
     table.rewrite_deletes("full-row", verify=False).execute()
-    assert repr(rows(spark.table(name))) == expected
+    assert repr(rows(spark.table(table.name))) == expected
     result = table.compact(options={"rewrite-all": "true"}, verify=False).execute()
     assert result.equality_deletes > 0
-    assert repr(rows(spark.table(name))) == expected
+    assert repr(rows(spark.table(table.name))) == expected
     assert table.delete_files().isEmpty()

@@ -75,7 +75,7 @@ def take_batch(stream: ChangeStream, table: Table, batch: DataFrame, mark: Batch
 def _shape(stream: ChangeStream, table: Table) -> Shape:
     handle = table._handle  # noqa: SLF001 - a table's own stream
     schema = handle.metadata.schema
-    types = handle.spark.table(handle.full_name).schema
+    types = handle.column_types
     key = tuple(schema.find(name).name for name in stream.rules.key)
     return Shape(types, key, grows=bool(stream.options.get("merge_schema")))
 

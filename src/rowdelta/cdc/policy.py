@@ -55,7 +55,7 @@ class ResolvePolicy:
         published, mine = metadata.head(self.publish), metadata.head(table.branch)
         if published is None or mine is None or published.id == mine.id:
             return
-        if mine.id in {known.id for known in metadata.ancestors(published)}:
+        if metadata.descends(published, mine.id):
             log.info("branch %s follows the commits of %s", table.branch, self.publish)
             publish(table._handle, table.branch, published.id)  # noqa: SLF001 - a table's own stream
 
@@ -84,7 +84,7 @@ class ResolvePolicy:
         published, mine = metadata.head(self.publish), metadata.head(table.branch)
         if mine is None or (mine.parent_id is None and mine.summary.get("total-records") == "0"):
             return False  # nothing has come yet
-        return mine.id not in {known.id for known in metadata.ancestors(published)}
+        return not metadata.descends(published, mine.id)
 
     def _commits(self, table: Table, stream_id: str) -> int:
         """Commits of the stream since the last state that was published, or that had no equality deletes."""

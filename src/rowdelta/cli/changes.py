@@ -96,8 +96,7 @@ def _row_counts(result: Result) -> list[str]:
 
 def key_counts(result: DeleteKeysResult) -> list[str]:
     """What a delete by key wrote down, and why so."""
-    files = ", ".join(f"{count} {name}" for name, count in result.encodings.items())
-    line = f"{result.keys:,} keys in {files} ({result.bytes_added:,} bytes), snapshot {result.snapshot_id}"
+    line = f"{_keys(result)} ({result.bytes_added:,} bytes), snapshot {result.snapshot_id}"
     return [line, *(f"  {reason}" for reason in result.reasons)]
 
 
@@ -105,12 +104,15 @@ def upsert_counts(result: UpsertResult) -> list[str]:
     """How many keys an upsert took, and how it wrote them down."""
     if not result.encodings:  # some columns alone: a merge, which knows the rows
         return _row_counts(result)
-    files = ", ".join(f"{count} {name}" for name, count in result.encodings.items())
     line = (
-        f"{result.keys:,} keys in {files}, of which {result.keys_deleted:,} are deleted; {result.rows_inserted:,} "
+        f"{_keys(result)}, of which {result.keys_deleted:,} are deleted; {result.rows_inserted:,} "
         f"rows written ({result.bytes_added:,} bytes), snapshot {result.snapshot_id}"
     )
     return [line, *(f"  {reason}" for reason in result.reasons)]
+
+
+def _keys(result: DeleteKeysResult | UpsertResult) -> str:
+    return f"{result.keys:,} keys in {', '.join(f'{count} {name}' for name, count in result.encodings.items())}"
 
 
 def assignments(texts: Sequence[str]) -> dict[str, str]:

@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from rowdelta.cli.options import CHANGE, AsJson, Branch, DryRun, Encoding, Isolation, Mode, Scope, TableName, app, names
+from rowdelta.cli.options import (
+    CHANGE,
+    KINDS,
+    AsJson,
+    Branch,
+    DryRun,
+    Encoding,
+    Isolation,
+    Mode,
+    Scope,
+    TableName,
+    app,
+    names,
+)
 from rowdelta.cli.place import Place  # noqa: TC001 - typer reads it
 
 
@@ -19,7 +32,7 @@ from rowdelta.cli.place import Place  # noqa: TC001 - typer reads it
 def delete_keys(
     table: TableName,
     place: Place,
-    keys: Annotated[Path, typer.Option(exists=True, help="The keys: a .parquet, .csv (with a header) or .json file.")],
+    keys: Annotated[Path, typer.Option(exists=True, help=f"The keys: {KINDS}.")],
     key: Annotated[
         str | None, typer.Option(help="Key columns, separated by commas; all of the file's by default.")
     ] = None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructField, StructType
 
 from rowdelta.errors import InputError
+from rowdelta.scan import quote
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,21 +30,21 @@ def read_rows(path: Path, target: Table) -> DataFrame:
     """
     if path.suffix not in READERS:
         raise InputError(f"{path.name} is no kind of file that is known", hint=f"use one of {', '.join(READERS)}")
-    live = target.read()
+    handle = target._handle  # noqa: SLF001 - its session and types; to read the table would read its deletes
     format_name, place = READERS[path.suffix], str(path.absolute())
-    reader = live.sparkSession.read.format(format_name)
+    reader = handle.spark.read.format(format_name)
     if format_name not in {"csv", "json"}:
         return reader.load(place)
     reader = reader.option("mode", "FAILFAST").option("header", "true")
     found = reader.option("inferSchema", "true").load(place).schema
-    types = {field.name.lower(): field.dataType for field in live.schema.fields}
+    types = {field.name.lower(): field.dataType for field in handle.column_types.fields}
     wanted = {field.name: types.get(field.name.lower(), field.dataType) for field in found.fields}
     known = {name: type_ for name, type_ in wanted.items() if name.lower() in types}
     # Of a CSV file everything is read as text, and of JSON what has a type that the table knows.
     texts = {name for name in (wanted if format_name == "csv" else known) if _has_text(wanted[name])}
     schema = StructType([StructField(name, StringType() if name in texts else kind) for name, kind in wanted.items()])
     rows = reader.option("inferSchema", "false").schema(schema).load(place)
-    return rows.select(*(rows[f"`{name.replace('`', '``')}`"].cast(kind) for name, kind in wanted.items()))
+    return rows.select(*(rows[quote(name)].cast(kind) for name, kind in wanted.items()))
 
 
 def _has_text(type_: DataType) -> bool:

@@ -7,10 +7,21 @@ from typing import Annotated
 
 import typer
 
-from rowdelta.cli.options import CHANGE, AsJson, Branch, DryRun, Encoding, Isolation, Mode, Scope, TableName, app, names
+from rowdelta.cli.options import (
+    CHANGE,
+    KINDS,
+    AsJson,
+    Branch,
+    DryRun,
+    Encoding,
+    Isolation,
+    Mode,
+    Scope,
+    TableName,
+    app,
+    names,
+)
 from rowdelta.cli.place import Place  # noqa: TC001 - typer reads it
-
-_KINDS = "a .parquet, .orc, .csv (with a header) or .json (one object a line) file"
 
 
 @app.command(
@@ -20,7 +31,7 @@ _KINDS = "a .parquet, .orc, .csv (with a header) or .json (one object a line) fi
 def upsert(
     table: TableName,
     place: Place,
-    changes: Annotated[Path, typer.Option(exists=True, help=f"The changes: {_KINDS}.")],
+    changes: Annotated[Path, typer.Option(exists=True, help=f"The changes: {KINDS}.")],
     key: Annotated[str, typer.Option(help="The columns that identify a row, separated by commas.")],
     order_by: Annotated[
         str | None, typer.Option(help="Columns that grow from older changes to newer ones, separated by commas.")
@@ -68,7 +79,7 @@ def upsert(
 def merge(
     table: TableName,
     place: Place,
-    source: Annotated[Path, typer.Option(exists=True, help=f"The rows to merge: {_KINDS}.")],
+    source: Annotated[Path, typer.Option(exists=True, help=f"The rows to merge: {KINDS}.")],
     on: Annotated[
         str, typer.Option(help="Columns that both have, separated by commas, or a condition: `t.id = s.id`.")
     ],
@@ -90,7 +101,7 @@ def merge(
     from rowdelta.cli.warehouse import open_table
 
     target = open_table(table, place, branch)
-    columns = {name.lower() for name in target.read().columns}
+    columns = {column.name.lower() for column in target.metadata.schema.fields}
     listed = names(on)
     is_columns = all(name.lower() in columns for name in listed)
     operation = target.merge(read_rows(source, target), listed if is_columns else on, mode=mode, isolation=isolation)

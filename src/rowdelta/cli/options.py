@@ -40,6 +40,9 @@ app = App(
 # The groups of commands that `rowdelta --help` shows.
 LOOK, CHANGE, MAINTAIN, MORE = "Read and inspect", "Change rows", "Maintain", "More"
 
+# The files that `rowdelta.cli.files` reads.
+KINDS = "a .parquet, .orc, .csv (with a header) or .json (one object a line) file"
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 Branch = Annotated[str, typer.Option(help="The branch to read or change.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")]

@@ -24,7 +24,7 @@ from rowdelta.iceberg.inventory import (
     scope,
     take_inventory,
 )
-from rowdelta.iceberg.manifests import AvroFile, DataEntry, DeleteEntry
+from rowdelta.iceberg.manifests import AvroFile, DataEntry, DeleteEntry, may_be_live
 from rowdelta.iceberg.metadata import Field, PartitionField, PartitionSpec, Reference, Schema, Snapshot, TableMetadata
 from rowdelta.iceberg.names import TemporaryView
 from rowdelta.iceberg.new_tables import NewTable
@@ -108,6 +108,7 @@ __all__ = [
     "later_deletes",
     "list_delete_files",
     "marked",
+    "may_be_live",
     "own_files",
     "parquet_footers",
     "partition_names",

@@ -62,7 +62,11 @@ class Gateway:
         self.iceberg_version = self._check_iceberg()
         # Spark makes a catalog with the settings of the thread's active session, whoever asks for it. PySpark leaves
         # the session active that last made a DataFrame of Python data, and its catalog of that name may be another.
-        jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(self.session)
+        self.activate()
+
+    def activate(self) -> None:
+        """Makes the session the one that is active in this thread."""
+        self.jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(self.session)
 
     def _check_iceberg(self) -> str:
         build = self.iceberg.IcebergBuild

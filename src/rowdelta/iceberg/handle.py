@@ -21,6 +21,7 @@ from rowdelta.iceberg.scratch import ScratchFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from rowdelta.codec import PuffinFile
 
@@ -90,6 +91,11 @@ class TableHandle:
         identifier = parsed.identifier()
         parts = [parsed.catalog().name(), *identifier.namespace(), identifier.name()]
         return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
+
+    @property
+    def column_types(self) -> StructType:
+        """The table's columns as Spark has them."""
+        return self.spark.table(self.full_name).schema
 
     @property
     def catalog(self) -> str:

@@ -46,7 +46,7 @@ def interruptible(handle: TableHandle, work: Callable[[], Found], *, cancel: boo
 
     def run() -> None:
         try:
-            handle.gateway.jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(handle.gateway.session)
+            handle.gateway.activate()
             handle.spark.sparkContext.addJobTag(tag)
             future.set_result(work())
         except BaseException as error:  # noqa: BLE001 - the main thread raises it

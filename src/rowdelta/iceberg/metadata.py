@@ -204,6 +204,10 @@ class TableMetadata:
             hint=f"the branches are {', '.join(['main', *sorted(set(self.branches) - {'main'})])}",
         )
 
+    def descends(self, snapshot: Snapshot | None, ancestor_id: int) -> bool:
+        """Whether a snapshot is another one or came from it."""
+        return any(known.id == ancestor_id for known in self.ancestors(snapshot))
+
     def ancestors(self, snapshot: Snapshot | None) -> list[Snapshot]:
         """A snapshot and what it came from, newest first, as far as the table remembers."""
         found = []

@@ -24,7 +24,8 @@ def check_fast_forward(handle: TableHandle, branch: str, snapshot_id: int) -> No
             f"no branch {branch!r}", hint=f"the branches are {', '.join(sorted({'main', *handle.metadata.branches}))}"
         )
     head = handle.metadata.branches.get(branch)
-    if head is not None and head.snapshot_id not in _ancestors(handle, snapshot_id):
+    target = handle.metadata.snapshots.get(snapshot_id)
+    if head is not None and not handle.metadata.descends(target, head.snapshot_id):
         raise InputError(
             f"branch {branch!r} has commits that {handle.branch!r} does not have: it cannot be moved forward to it",
             hint=f"bring the commits of {branch!r} into {handle.branch!r} first, or start the branch anew from it",

@@ -45,19 +45,27 @@ def assigned(
     Raises:
         InputError: A column is unknown, set twice, or gets a value that cannot be stored in it.
     """
-    schema, types = handle.metadata.schema, handle.spark.table(handle.full_name).schema
+    schema, types = handle.metadata.schema, handle.column_types
     by_root: dict[str, dict[tuple[str, ...], Column]] = {}
     for name, value in values.items():
         column = schema.find(name)
         fields = by_root.setdefault(column.path[0], {})
         if column.path[1:] in fields:
             raise InputError(f"column {name!r} is set twice")
-        fields[column.path[1:]] = stored(handle, rows, column, as_column(value))
+        fields[column.path[1:]] = stored(handle, rows, column, as_column(value), _type_at(types, column.path))
     result: dict[str, Column] = {}
     for root, fields in by_root.items():
         whole = F.col(quote(root) if origin is None else f"{quote(origin)}.{quote(root)}")
         result[root] = _with_fields(whole, types[root].dataType, fields, root)
     return result
+
+
+def _type_at(types: T.StructType, path: tuple[str, ...]) -> T.DataType:
+    kind: T.DataType = types
+    for name in path:
+        assert isinstance(kind, T.StructType)
+        kind = kind[name].dataType
+    return kind
 
 
 def _with_fields(whole: Column, kind: T.DataType, fields: Mapping[tuple[str, ...], Column], name: str) -> Column:

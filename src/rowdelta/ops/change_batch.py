@@ -150,7 +150,7 @@ def check_changes(
             f"the changes have no column {', '.join(required)}, which the table requires",
             hint="add it, or use columns=[...] to set the others of rows that exist",
         )
-    types = handle.spark.table(handle.full_name).schema
+    types = handle.column_types
     return ChangeBatch(
         handle, frame, missing, types, tuple(key), tuple(f"{_ORDER}{n}" for n in range(len(order))), rules.tie
     )

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.encoding import BatchStatistics
 from rowdelta.iceberg import size_in_bytes
 from rowdelta.ops.refusals import refusals
-from rowdelta.scan import integer_sql, unpack_words
+from rowdelta.scan import block_and_bit, integer_sql, unpack_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,9 +68,8 @@ def integer_batches(keys: KeyInput) -> list[IntegerBatch]:
     parts = keys.partition_names
     # A task for each core is enough: what follows is one shuffle of few words, which costs by the task.
     frame = keys.frame.coalesce(keys.frame.sparkSession.sparkContext.defaultParallelism)
-    words = frame.selectExpr(*parts, f"{number} as k").selectExpr(
-        *parts, "k >> 6 as block", "shiftleft(1L, cast(k & 63 as int)) as bit"
-    )
+    block, bit = block_and_bit("k")
+    words = frame.selectExpr(*parts, f"{number} as k").selectExpr(*parts, f"{block} as block", f"{bit} as bit")
     with refusals(NULL_KEY_HINT):
         table = words.groupBy(*parts, "block").agg(F.bit_or("bit").alias("word"), F.count("*").alias("rows")).toArrow()
     batches = []

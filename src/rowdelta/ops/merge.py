@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -30,8 +29,8 @@ from rowdelta.ops.positions import KnownFiles, places_of
 from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.scan_estimate import estimate
-from rowdelta.ops.target import ROW_ID, Target, isolation_of, mode_of, open_target
-from rowdelta.ops.update import in_few_files, kept, replace_rows, updated_rows
+from rowdelta.ops.target import Target, isolation_of, mode_of, open_target
+from rowdelta.ops.update import in_few_files, kept, kept_once, replace_rows, updated_rows
 from rowdelta.scan import MAX_BROADCAST_BYTES, quote
 
 if TYPE_CHECKING:
@@ -176,7 +175,8 @@ class Merge(Operation[Result]):
         self._check()
         started = time.monotonic()
         target = open_target(self._handle)
-        with refusals(REQUIRED_HINT), self._marked() as source:
+        numbered = self._source.withColumn(SOURCE, F.monotonically_increasing_id())
+        with refusals(REQUIRED_HINT), kept_once(numbered, self._source) as source:
             if target.snapshot is None:
                 return self._insert_only(target, source, started)
             keys = None if self._of(BY_SOURCE) else key_range(self._handle, source, self._pairs)
@@ -192,12 +192,6 @@ class Merge(Operation[Result]):
                 updates = self._updates(target, pairs) if self._updated(matches) else []
                 new_rows = _union([*updates, *self._inserts(target, source, matches)])
                 return self._apply(target, source, matches, new_rows, keys=keys, started=started)
-
-    def _marked(self) -> AbstractContextManager[DataFrame]:
-        """The source with a number for each of its rows, computed once; one that is kept already is not kept twice."""
-        marked = self._source.withColumn(SOURCE, F.monotonically_increasing_id())
-        level = self._source.storageLevel
-        return nullcontext(marked) if level.useMemory and level.useDisk else kept(marked)
 
     @property
     def _replaces_rows(self) -> bool:
@@ -244,7 +238,7 @@ class Merge(Operation[Result]):
 
     def _kept_names(self, target: Target, places: Places) -> list[Column]:
         """What is kept of the old rows: where they are, and their ids."""
-        names = [*places.names, *([ROW_ID] if target.has_lineage else [])]
+        names = [*places.names, *target.kept_lineage]
         return [F.col(f"{quote(self._aliases[0])}.{name}") for name in names]
 
     @property
@@ -322,8 +316,7 @@ class Merge(Operation[Result]):
         both = len(inserts) == 1 and inserts[0].is_plain
         found = source.alias(self._aliases[1]).join(matches.rows.drop(FOUND), SOURCE, "left" if both else "inner")
         values = inserted(self._handle, found, Clause(MATCHED, "update"), self._aliases[1], self._source.columns)
-        kept_ids = [F.col(ROW_ID)] if target.has_lineage else []
-        rows = found.select(*(values[name].alias(name) for name in target.columns), *kept_ids)
+        rows = found.select(*(values[name].alias(name) for name in target.columns), *target.kept_lineage)
         replaced = [in_few_files(updated_rows(target, rows), source)]
         if both:
             return replaced[0]

@@ -102,7 +102,7 @@ def inserted(
     if nested:
         raise InputError(f"an insert cannot set the field {nested[0]} alone", hint="set the whole struct")
     given = {found[name].name: value for name, value in wanted.items()}
-    types = handle.spark.table(handle.full_name).schema
+    types = handle.column_types
     missing = {
         column.name: default_of(types[column.name])
         for column in handle.metadata.schema.fields

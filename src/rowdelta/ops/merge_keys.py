@@ -82,7 +82,9 @@ def _conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
 def key_range(handle: TableHandle, source: DataFrame, pairs: dict[str, str]) -> str | None:
     """A predicate on the table that all rows with a key of the source meet, from the smallest and largest keys."""
     usable = {left: right for left, right in pairs.items() if handle.metadata.schema.find(left).type_name in RANGED}
-    same = {left: right for left, right in usable.items() if _same_type(handle, source, left, right)}
+    types = handle.column_types
+    # Other types may compare by a cast, whose order need not be that of the column.
+    same = {left: right for left, right in usable.items() if types[left].dataType == source.schema[right].dataType}
     if not same:
         return None
     limits = [
@@ -96,15 +98,10 @@ def key_range(handle: TableHandle, source: DataFrame, pairs: dict[str, str]) -> 
     for index, left in enumerate(same):
         if row[f"count{index}"] == 0:
             return "false"
-        kind = handle.spark.table(handle.full_name).schema[left].dataType.simpleString()
+        kind = types[left].dataType.simpleString()
         low, high = (_literal(row[f"{which}{index}"], kind) for which in ("low", "high"))
         parts.append(f"{quote(left)} >= {low} AND {quote(left)} <= {high}")
     return " AND ".join(parts)
-
-
-def _same_type(handle: TableHandle, source: DataFrame, left: str, right: str) -> bool:
-    """Other types may compare by a cast, whose order need not be that of the column."""
-    return handle.spark.table(handle.full_name).schema[left].dataType == source.schema[right].dataType
 
 
 def _text(handle: TableHandle, column: str, value: Column) -> Column:

@@ -17,7 +17,7 @@ from rowdelta.iceberg import arrow_frame, partition_names
 from rowdelta.ops.key_batches import partition_json
 from rowdelta.ops.position_files import partition_values
 from rowdelta.ops.target import FILE, POSITION
-from rowdelta.scan import PARTITION, SPEC, unpack_words
+from rowdelta.scan import PARTITION, SPEC, block_and_bit, unpack_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rowdelta.ops.target import Target
 
 CODE: Final = "__rd_code"
-_BIT: Final = f"shiftleft(1L, cast({POSITION} & 63 as int))"
+_BLOCK, _BIT = block_and_bit(POSITION)
 _FILES_KNOWN_AT_MOST: Final = 5_000  # to know them, their manifests are read
 _BYTES_OF_ROW: Final = 12
 # Twelve bytes for each row are collected without a shuffle where that cannot be much: 300 MB, were all rows to match.
@@ -89,7 +89,7 @@ class NamedFiles(Places):
         """One 64-bit word for every 64 neighbouring positions, one record for each file."""
         partition = PARTITION in self.names
         words = (
-            rows.withColumn("block", F.expr(f"{POSITION} >> 6"))
+            rows.withColumn("block", F.expr(_BLOCK))
             .groupBy(FILE, "block")
             .agg(
                 F.bit_or(F.expr(_BIT)).alias("word"),
@@ -105,19 +105,19 @@ class NamedFiles(Places):
             F.collect_list(F.struct("block", "word")).alias("words"),
         )
         table = files.toArrow()
-        names = partition_names(self.handle)
+        names, specs = partition_names(self.handle), self.handle.metadata.specs
         found = []
         for index in range(table.num_rows):
             words_of = table["words"][index].values
             blocks = words_of.field("block").to_numpy(zero_copy_only=False).astype(np.int64)
             bits = words_of.field("word").to_numpy(zero_copy_only=False).astype(np.int64)
             spec_id = table["spec_id"][index].as_py()
-            values = table["partition"][index].as_py() if partition else {}
+            values = (table["partition"][index].as_py() if partition else None) or {}
             found.append(
                 FilePositions(
                     path=table[FILE][index].as_py(),
                     spec_id=spec_id,
-                    partition=_in_spec_order(self.handle, spec_id, values or {}, names),
+                    partition=tuple(values.get(names[part.field_id]) for part in specs[spec_id].fields),
                     positions=bitmap_from_sorted(unpack_words(blocks, bits)),
                     rows=table["rows"][index].as_py(),
                 )
@@ -152,7 +152,7 @@ class KnownFiles(Places):
         """One by one, or as words of 64 neighbouring positions."""
         if self.one_by_one:
             return self.collected(rows.select(*self.names).toArrow())
-        words = rows.groupBy(CODE, F.expr(f"{POSITION} >> 6").alias("block"))
+        words = rows.groupBy(CODE, F.expr(_BLOCK).alias("block"))
         table = words.agg(F.bit_or(F.expr(_BIT)).alias("word"), F.count("*").alias("rows")).toArrow()
         columns = [table[name].to_numpy() for name in ("block", "word", "rows")]
         return [
@@ -184,13 +184,16 @@ def places_of(target: Target, rows: DataFrame) -> Places:
     handle = target.handle
     manifests = [manifest for manifest in target.files.listing.records if not manifest.get("content")]
     files, rows_at_most = (_total(manifests, what) for what in ("files", "rows"))
-    named = partition_names(handle)
-    all_named = all(part.field_id in named for spec in handle.metadata.specs.values() for part in spec.fields)
-    if all_named and (files is None or files > _FILES_KNOWN_AT_MOST):
+    if (files is None or files > _FILES_KNOWN_AT_MOST) and _rows_know_partitions(handle):
         return NamedFiles(handle, rows)
     entries = [entry for manifest in manifests for entry in handle.manifests.data(manifest)]
     few = rows_at_most is not None and rows_at_most <= _ROWS_COLLECTED_AT_MOST
     return KnownFiles(handle, entries, one_by_one=few)
+
+
+def _rows_know_partitions(handle: TableHandle) -> bool:
+    named = partition_names(handle)
+    return all(part.field_id in named for spec in handle.metadata.specs.values() for part in spec.fields)
 
 
 def _total(manifests: Sequence[Mapping[str, Any]], what: str) -> int | None:
@@ -238,8 +241,3 @@ def _by_code(
     starts = np.flatnonzero(np.diff(codes, prepend=codes[:1] + 1))
     for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(codes)], strict=True):
         yield int(codes[start]), [column[order[start:end]] for column in columns]
-
-
-def _in_spec_order(handle: TableHandle, spec_id: int, values: dict[str, Any], names: dict[int, str]) -> tuple[Any, ...]:
-    fields = handle.metadata.specs[spec_id].fields
-    return tuple(values.get(names[part.field_id]) if part.field_id in names else None for part in fields)

@@ -21,7 +21,7 @@ _WIDER = {("int", "bigint"), ("float", "double")}
 def grow_schema(handle: TableHandle, changes: DataFrame, new_columns: Sequence[str]) -> list[str]:
     """Adds columns, and widens `int` and `float` columns whose changes are wider; returns what was done."""
     statements = []
-    types = handle.spark.table(handle.full_name).schema
+    types = handle.column_types
     for column in types.fields:
         found = [name for name in changes.columns if name.lower() == column.name.lower()]
         have = changes.schema[found[0]].dataType.simpleString() if found else ""

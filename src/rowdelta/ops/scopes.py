@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import InputError
+from rowdelta.iceberg import may_be_live
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,8 +58,6 @@ def has_other_specs(handle: TableHandle) -> bool:
         return False
     mine = handle.metadata.spec.id
     return any(
-        not manifest.get("content")
-        and manifest.get("partition_spec_id") != mine
-        and ((manifest.get("added_files_count") or 0) + (manifest.get("existing_files_count") or 0)) > 0
+        not manifest.get("content") and manifest.get("partition_spec_id") != mine and may_be_live(manifest)
         for manifest in handle.manifests.read(head.manifest_list).records
     )

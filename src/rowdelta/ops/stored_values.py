@@ -19,15 +19,14 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import Field, TableHandle
 
 
-def stored(handle: TableHandle, rows: DataFrame, column: Field, value: Column) -> Column:
+def stored(handle: TableHandle, rows: DataFrame, column: Field, value: Column, want: T.DataType) -> Column:
     """A value cast to the column's type, if ANSI SQL lets it be stored there; overflow and a forbidden null raise."""
     have = rows.select(value.alias("v")).schema["v"].dataType
-    want = handle.spark.table(handle.full_name).select(column.sql).schema.fields[0].dataType
     return stored_as(handle, column, value, have, want)
 
 
 def stored_as(handle: TableHandle, column: Field, value: Column, have: T.DataType, want: T.DataType) -> Column:
-    """As `stored`, where the types of the value and of the column are known."""
+    """As `stored`, where the type of the value is known too."""
     result = _Storage(handle, have, want, column.name).convert(value, have, want, column.name)
     return _required(result, column.name) if column.required else result
 

@@ -52,6 +52,11 @@ class Target:
         """The lineage columns that new files carry."""
         return [ROW_ID, LAST_UPDATED] if self.has_lineage else []
 
+    @property
+    def kept_lineage(self) -> list[str]:
+        """What an updated row keeps of its lineage: its id; when it was updated is left to the commit."""
+        return [ROW_ID] if self.has_lineage else []
+
     def rows(self, alias: str | None = None) -> DataFrame:
         """Live rows with the table's columns, `_file`, `_pos`, their partition, and their lineage on version 3.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from pyspark import StorageLevel
@@ -20,7 +20,7 @@ from rowdelta.ops.positions import places_of
 from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.scan_estimate import estimate
-from rowdelta.ops.target import LAST_UPDATED, ROW_ID, Target, isolation_of, mode_of, open_target, table_columns
+from rowdelta.ops.target import LAST_UPDATED, Target, isolation_of, mode_of, open_target, table_columns
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
@@ -114,8 +114,7 @@ class Update(Operation[Result]):
         matched = rows if self._where is None else rows.where(self._where)
         values = assigned(self._handle, rows, self._values, self._alias)
         new = [value.alias(f"__rd_new_{name}") for name, value in values.items()]
-        ids = [ROW_ID] if target.has_lineage else []
-        old = [*(name for name in target.columns if name not in values), *ids, *places.names]
+        old = [*(name for name in target.columns if name not in values), *target.kept_lineage, *places.names]
         matched = places.mark(matched)
         with refusals(REQUIRED_HINT), kept(matched.select(*map(quote, old), *new)) as found:
             touched = places.collect(found)
@@ -167,6 +166,12 @@ def replace_rows(
         staged.remove()
         raise
     return RowChange(deletes=new, rows=staged, removed_deletes=old, validation=validation)
+
+
+def kept_once(frame: DataFrame, source: DataFrame) -> AbstractContextManager[DataFrame]:
+    """As `kept`, for a frame over a source that the caller may keep already, so that it can be computed again alike."""
+    level = source.storageLevel
+    return nullcontext(frame) if level.useMemory and level.useDisk else kept(frame)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +21,7 @@ from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.schema_growth import grow_schema
 from rowdelta.ops.scopes import scope_of_key
 from rowdelta.ops.target import LAST_UPDATED, LINEAGE_VERSION, ROW_ID
-from rowdelta.ops.update import in_few_files, kept
+from rowdelta.ops.update import in_few_files, kept, kept_once
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Upsert(Operation[UpsertResult]):
             return self._merged(check, started)
         batch = check_changes(self._handle, self._changes, self._rules)
         scope, _ = scope_of_key(self._handle, self._rules.key, self._scope)
-        with refusals(REQUIRED_HINT), self._kept(batch) as changes:
+        with refusals(REQUIRED_HINT), kept_once(batch.changes, self._changes) as changes:
             writer = self._writer(changes, scope)
             prepared = writer.prepare()
             if any(keys is None for keys, _ in prepared.chosen):  # these keys are not collected: nothing has run yet
@@ -142,11 +142,6 @@ class Upsert(Operation[UpsertResult]):
 
     def _writer(self, last: DataFrame, scope: str) -> KeyWriter:
         return KeyWriter(self._handle, check_keys(self._handle, last, self._rules.key, scope), self._encoding)
-
-    def _kept(self, batch: ChangeBatch) -> AbstractContextManager[DataFrame]:
-        """The changes, to be computed once; those that the caller keeps already are not kept twice."""
-        level = self._changes.storageLevel
-        return nullcontext(batch.changes) if level.useMemory or level.useDisk else kept(batch.changes)
 
     @contextmanager
     def _staged(self, batch: ChangeBatch, last: DataFrame, basis: DataFrame) -> Iterator[StagedFiles]:

@@ -119,13 +119,14 @@ def _of_rows(
     """Reads standard equality delete files in Spark, and brings home one 64-bit word for each 64 neighbouring keys."""
     rows = delete_rows(handle, files, entries, [column.id])
     key = integer_sql(column, column_path(handle, column.id))
+    block, bit = block_and_bit("key")
     paths = pa.array([entry.path for entry in entries], pa.string())
     # A number stands for the path, which would travel with every word.
     numbers = arrow_frame(handle.spark, pa.table({"_file": paths, "file": pa.array(range(len(paths)), pa.int32())}))
     words = (
         rows.selectExpr("_file", f"{key} as key")
         .join(F.broadcast(numbers), "_file")
-        .selectExpr("file", "key >> 6 as block", "shiftleft(1L, cast(key & 63 as int)) as bit")
+        .selectExpr("file", f"{block} as block", f"{bit} as bit")
     )
     table = words.groupBy("file", "block").agg({"bit": "bit_or"}).toDF("file", "block", "word").toArrow()
     codes = table["file"].to_numpy()
@@ -138,6 +139,16 @@ def _of_rows(
         here = mine & ~nulls
         found[entry.path] = IntegerKeys(unpack_words(values[here], word[here]), bool((mine & nulls).any()))
     return found
+
+
+def block_and_bit(number: str) -> tuple[str, str]:
+    """SQL of the block that a number is in, and of its bit in the block's word: what `unpack_words` turns back.
+
+    Examples:
+        >>> block_and_bit("k")
+        ('k >> 6', 'shiftleft(1L, cast(k & 63 as int))')
+    """
+    return f"{number} >> 6", f"shiftleft(1L, cast({number} & 63 as int))"
 
 
 def unpack_words(blocks: npt.NDArray[np.int64], words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
