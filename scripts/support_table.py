@@ -38,6 +38,8 @@ KINDS: Final[dict[Kind, str]] = {
 }
 # Already what `resolve` makes.
 RESOLVED: Final = {(2, "position"), (3, "position"), (3, "upgraded")}
+# What the fixture of that name is made of.
+SCENARIO: Final = ("version", "encoding", "key", "layout")
 OPERATIONS: Final = {
     "read": "`read`",
     "write": "written",
@@ -70,6 +72,7 @@ class Evidence:
             if mark.name != "parametrize":
                 continue
             names = mark.args[0] if isinstance(mark.args[0], (tuple, list)) else [mark.args[0]]
+            names = SCENARIO if names == ["scenario"] else names
             if not self.parameters or set(names) & set(self.parameters):
                 lists.append([_case(names, value) for value in mark.args[1]])
         for parts in itertools.product(*lists):

@@ -292,6 +292,20 @@ def test_every_verb_sees_only_rows_that_no_key_deletes(
 # --- plans
 
 
+@pytest.mark.parametrize("granularity", ["file", "partition"])
+def test_a_plan_for_version_2_names_the_files_of_positions(
+    spark: SparkSession, table_name: str, granularity: str
+) -> None:
+    properties = {"write.delete.granularity": granularity}
+    table = create(spark, table_name, "id bigint, v string", version=2, properties=properties)
+    append_ids(spark, table_name, range(10))
+    place = "data file" if granularity == "file" else "partition"
+    encoding = table.delete("id = 7").plan().to_dict()["encoding"]
+    assert encoding == f"full-row position deletes, a file for each {place}: the table is of format version 2"
+    encoding = table.delete("id = 7", mode="copy-on-write").plan().to_dict()["encoding"]
+    assert encoding == "none: the touched files are written anew"
+
+
 def test_a_plan_names_mode_filter_and_files_and_changes_nothing(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, v string")
     append_ids(spark, table_name, range(10))
@@ -301,6 +315,7 @@ def test_a_plan_names_mode_filter_and_files_and_changes_nothing(spark: SparkSess
     steps = table.delete("id = 7", isolation="snapshot").plan().to_dict()
     assert steps["mode"] == "merge-on-read (table property write.delete.mode)"
     assert (steps["isolation"], steps["files"]) == ("snapshot", "1 to scan, 1 pruned")
+    assert steps["encoding"] == "deletion-vector, one for each data file touched: the table is of format version 3"
     assert "id" in steps["filter"]
     assert table.delete("v LIKE '%x'").plan().to_dict()["files"] == "2 to scan, 0 pruned"
     assert table.delete("id < 10").plan().to_dict()["how"] == "metadata alone: 1 files match whole"

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rowdelta.ops.key_batches import integer_batches
+from rowdelta.ops.key_batches import IntegerBatch, integer_batches
 from rowdelta.ops.key_input import check_keys
-from tests.support.tables import create
+from tests.support.frames import assert_same_rows
+from tests.support.tables import EDV, create, one_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from rowdelta.ops.key_input import KeyInput
 
 
 @pytest.mark.parametrize("partitioned_by", ["", "region"])
@@ -35,3 +38,44 @@ def test_few_keys_and_many_keys_give_the_same_batches(
         if partitioned_by
         else {(): ([-1, 7, 64, 65, 2**62], True, 8)}
     )
+
+
+CASES: dict[
+    str, tuple[list[int | None], dict[str, str], int, str | None]
+] = {  # keys, table properties, format version, and the encoding
+    "sparse": ([1, 5, 5, 2**40], EDV, 3, "full-row"),
+    "not enabled": ([1, 5, 5], {}, 3, "full-row"),
+    "version 2": ([1, 5, 5], EDV, 2, "full-row"),
+    "null": ([1, 5, None], EDV, 3, "full-row"),
+    "dense": ([1, 5, 5], EDV, 3, "deletion-vector"),
+    "none": ([], EDV, 3, None),
+}
+
+
+@pytest.mark.parametrize("partitioned_by", ["", "region"])
+@pytest.mark.parametrize("case", CASES)
+def test_many_keys_that_are_no_vector_never_come_to_the_driver(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, *, case: str, partitioned_by: str
+) -> None:
+    keys, properties, version, encoding = CASES[case]
+    batches = importlib.import_module("rowdelta.ops.key_batches")
+    monkeypatch.setattr(batches, "_FEW_BYTES", -1)
+    monkeypatch.setattr(batches, "_UNKNOWN_BYTES", 1 << 100)
+    collected: list[list[IntegerBatch]] = []
+    module = importlib.import_module("rowdelta.ops.delete_keys")
+
+    def noted(given: KeyInput) -> list[IntegerBatch]:
+        collected.append(integer_batches(given))
+        return collected[-1]
+
+    monkeypatch.setattr(module, "integer_batches", noted)
+    columns = "id bigint, region string"
+    table = create(spark, table_name, columns, partitioned_by, version=version, properties=properties)
+    rows = [(i, "a") for i in [*range(10), None]]
+    one_file(spark, rows, columns).writeTo(table_name).append()
+    changes = spark.createDataFrame([(key, "a") for key in keys], columns)
+    result = table.delete_keys(changes, "id").execute()
+    assert result.encodings == ({encoding: 1} if encoding else {})
+    assert result.keys == len(set(keys))
+    assert bool(collected) == (encoding == "deletion-vector")
+    assert_same_rows(table.read(), [row for row in rows if row[0] not in set(keys)])

@@ -31,8 +31,9 @@ def test_columns_that_every_clause_sets_are_not_read(spark: SparkSession, table_
     def columns_read(merge: Merge) -> set[str]:
         target = open_target(table._handle)
         places = places_of(target, target.rows())
-        joined = merge._joined(places.mark(target.rows()), source.selectExpr("*", f"id AS {SOURCE}"))
-        scan = re.search(r"BatchScan [^\[]*\[([^\]]*)\]", plan_of(merge._pairs_frame(target, joined, places)))
+        run = merge._run()
+        joined = run._joined(places.mark(target.rows()), source.selectExpr("*", f"id AS {SOURCE}"))
+        scan = re.search(r"BatchScan [^\[]*\[([^\]]*)\]", plan_of(run._pairs_frame(target, joined, places)))
         assert scan is not None
         return {name.split("#")[0].strip() for name in scan[1].split(",")} & {"id", "v", "w"}
 

@@ -13,6 +13,7 @@ from rowdelta.iceberg.delta_log import DeltaLog, DeltaSnapshot, LogFile
 from rowdelta.iceberg.expiry import ExpiredFiles, Expiry, delete_files, expire_all, expire_own, own_files, plan_expiry
 from rowdelta.iceberg.expressions import RowFilter, ScanSize, WholeFiles, row_filter, scan_size, whole_files
 from rowdelta.iceberg.file_batches import held_deletes, held_paths
+from rowdelta.iceberg.file_io import together
 from rowdelta.iceberg.handle import CommitMark, TableHandle
 from rowdelta.iceberg.interrupts import interruptible, stop_if_interrupted
 from rowdelta.iceberg.inventory import (
@@ -20,6 +21,7 @@ from rowdelta.iceberg.inventory import (
     Inventory,
     LiveData,
     LiveDelete,
+    inventory_of,
     later_deletes,
     scope,
     take_inventory,
@@ -32,7 +34,7 @@ from rowdelta.iceberg.orphans import find_orphans
 from rowdelta.iceberg.partitions import partition_names
 from rowdelta.iceberg.plans import columns_used, in_session, size_in_bytes
 from rowdelta.iceberg.procedures import call_procedure
-from rowdelta.iceberg.puffin_footers import footer, keep_footer
+from rowdelta.iceberg.puffin_footers import footer, keep_footer, only_blob
 from rowdelta.iceberg.references import check_fast_forward, create_branch, drop_branch, fast_forward
 from rowdelta.iceberg.residuals import partition_residuals
 from rowdelta.iceberg.shadow import SnapshotFiles, files_of, shadow, snapshot_files
@@ -104,11 +106,13 @@ __all__ = [
     "held_paths",
     "in_session",
     "interruptible",
+    "inventory_of",
     "keep_footer",
     "later_deletes",
     "list_delete_files",
     "marked",
     "may_be_live",
+    "only_blob",
     "own_files",
     "parquet_footers",
     "partition_names",
@@ -127,6 +131,7 @@ __all__ = [
     "stage_rows",
     "stop_if_interrupted",
     "take_inventory",
+    "together",
     "unpartitioned_spec",
     "update_table",
     "whole_files",

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from rowdelta.iceberg.arrow import arrow_frame
 from rowdelta.iceberg.inventory import Inventory, LiveDelete, take_inventory
-from rowdelta.iceberg.puffin_footers import blob_type
+from rowdelta.iceberg.puffin_footers import only_blob
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -83,7 +83,7 @@ def _row(handle: TableHandle, delete: LiveDelete, applies_to: int) -> dict[str, 
 def encoding_of(handle: TableHandle, entry: DeleteEntry) -> DeleteEncoding:
     """The encoding of a delete file: where its manifest has lost it, the footer of a Puffin file tells."""
     unknown = entry.is_vector and entry.encoding_id is None
-    return entry.encoding(blob_type(handle, entry.path, entry.file_size_in_bytes) if unknown else None)
+    return entry.encoding(only_blob(handle, entry.path, entry.file_size_in_bytes).type if unknown else None)
 
 
 def partition_text(metadata: TableMetadata, spec_id: int, partition: tuple[Any, ...]) -> str | None:

@@ -193,12 +193,18 @@ def take_inventory(handle: TableHandle, snapshot: Snapshot) -> Inventory:
     """Reads the manifests of a snapshot. An old one of format version 1 may have no manifest list: it has no files."""
     if snapshot.manifest_list is None:
         return Inventory(handle.metadata, [], [])
-    listing = handle.manifests.read(snapshot.manifest_list).records
-    deletes = [delete for manifest in listing if manifest.get("content") for delete in _deletes(handle, manifest)]
+    return inventory_of(handle, handle.manifests.read(snapshot.manifest_list))
+
+
+def inventory_of(handle: TableHandle, listing: AvroFile) -> Inventory:
+    """Reads the manifests of a manifest list."""
+    manifests = listing.records
+    handle.manifests.fetch(manifests)
+    deletes = [delete for manifest in manifests if manifest.get("content") for delete in _deletes(handle, manifest)]
     keys = {field_id for delete in deletes for field_id in delete.entry.equality_ids}
     data = [
         _data(record, manifest, keys)
-        for manifest in listing
+        for manifest in manifests
         if not manifest.get("content")
         for record in _live(handle, manifest)
     ]

@@ -16,8 +16,11 @@ import fastavro
 
 from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.errors import FormatError, TableError
+from rowdelta.iceberg.file_io import together
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rowdelta.iceberg.file_io import FileIO
 
 DELETED: Final = 2
@@ -114,17 +117,31 @@ class ManifestReader:
         schema: Any = reader.writer_schema
         return AvroFile(schema, records, keep)
 
+    def fetch(self, manifests: Iterable[dict[str, Any]]) -> None:
+        """Reads manifests side by side, given as their records in the manifest list, as far as they are kept."""
+        wanted, room = [], _CACHED_BYTES
+        for manifest in manifests:
+            path, length = manifest["manifest_path"], manifest["manifest_length"]
+            if may_be_live(manifest) and path not in self._bytes and length <= min(room, _CACHED_BYTES_EACH):
+                wanted.append(path)
+                room -= length
+        for path, data in zip(wanted, together(self._files.read, wanted), strict=True):
+            self._keep(path, data)
+
     def _read(self, path: str) -> bytes:
         data = self._bytes.get(path)
         if data is None:
             data = self._files.read(path)
-            if len(data) <= _CACHED_BYTES_EACH:
-                self._bytes[path] = data
-                self._room -= len(data)
-            while self._room < 0:
-                _, oldest = self._bytes.popitem(last=False)
-                self._room += len(oldest)
+            self._keep(path, data)
         return data
+
+    def _keep(self, path: str, data: bytes) -> None:
+        if len(data) <= _CACHED_BYTES_EACH:
+            self._bytes[path] = data
+            self._room -= len(data)
+        while self._room < 0:
+            _, oldest = self._bytes.popitem(last=False)
+            self._room += len(oldest)
 
     def deletes(self, manifest: dict[str, Any]) -> list[DeleteEntry]:
         """The live entries of a delete manifest, given as its record in the manifest list."""

@@ -8,6 +8,7 @@ from rowdelta.codec import PuffinFile, read_puffin
 from rowdelta.errors import FormatError
 
 if TYPE_CHECKING:
+    from rowdelta.codec import BlobMetadata
     from rowdelta.iceberg.handle import TableHandle
 
 _KEPT: Final = 4096
@@ -27,12 +28,12 @@ def keep_footer(handle: TableHandle, path: str, file: PuffinFile) -> None:
         handle.puffin_footers.popitem(last=False)
 
 
-def blob_type(handle: TableHandle, path: str, size: int | None = None) -> str:
-    """The type of the one blob that an equality delete's Puffin file must hold."""
+def only_blob(handle: TableHandle, path: str, size: int | None = None) -> BlobMetadata:
+    """The one blob that an equality delete's Puffin file must hold."""
     blobs = footer(handle, path, size).blobs
     if len(blobs) != 1:
         raise FormatError(
             f"{path} holds {len(blobs)} blobs; an equality delete has exactly one",
             hint="the file was not written whole",
         )
-    return blobs[0].type
+    return blobs[0]

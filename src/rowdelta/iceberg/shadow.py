@@ -48,13 +48,14 @@ class SnapshotFiles:
     def young_files(self, handle: TableHandle) -> list[DataEntry]:
         """The data files that are not older than every equality delete: only for these does the age of a row matter."""
         oldest = min(entry.sequence_number for entry in self.equality_deletes)
-        return [
-            entry
+        young = [
+            manifest
             for manifest in self.listing.records
             if not manifest.get("content") and (manifest.get("sequence_number") or 0) >= oldest
-            for entry in handle.manifests.data(manifest)
-            if entry.sequence_number >= oldest
         ]
+        handle.manifests.fetch(young)
+        entries = [entry for manifest in young for entry in handle.manifests.data(manifest)]
+        return [entry for entry in entries if entry.sequence_number >= oldest]
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,9 @@ def snapshot_files(handle: TableHandle, snapshot: Snapshot) -> SnapshotFiles | N
 
 def files_of(handle: TableHandle, snapshot: Snapshot, listing: AvroFile) -> SnapshotFiles:
     """A snapshot with this manifest list, which need not be the one that it was committed with."""
-    deletes = [
-        entry for manifest in listing.records if manifest.get("content") for entry in handle.manifests.deletes(manifest)
-    ]
+    manifests = [manifest for manifest in listing.records if manifest.get("content")]
+    handle.manifests.fetch(manifests)
+    deletes = [entry for manifest in manifests for entry in handle.manifests.deletes(manifest)]
     positions = tuple(entry for entry in deletes if entry.content is FileContent.POSITION)
     equality = tuple(entry for entry in deletes if entry.content is FileContent.EQUALITY)
     return SnapshotFiles(snapshot, listing, positions, equality)

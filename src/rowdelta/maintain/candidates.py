@@ -8,26 +8,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rowdelta.encoding import DeleteEncoding
-from rowdelta.iceberg import ColumnMetrics, comparable, footer, scope, take_inventory
-from rowdelta.scan import integer_keys, is_integer, scope_of
+from rowdelta.iceberg import ColumnMetrics, comparable, only_blob, take_inventory
+from rowdelta.scan import applicable, integer_keys, is_integer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from rowdelta.iceberg import DeleteEntry, Field, Inventory, LiveData, SnapshotFiles, TableHandle
+    from rowdelta.iceberg import DeleteEntry, Field, LiveData, SnapshotFiles, TableHandle
     from rowdelta.scan import IntegerKeys
 
     Indices = npt.NDArray[np.int64]
-
-# Bounds say nothing of NaN, which is a key like any other.
-_NO_ORDER: Final = ("float", "double")
 
 
 @dataclass(frozen=True)
@@ -72,28 +69,6 @@ def find_candidates(handle: TableHandle, files: SnapshotFiles, deletes: Sequence
     return Candidates(read, len(inventory.data), size, tuple(dangling))
 
 
-def applicable(handle: TableHandle, inventory: Inventory) -> Iterator[tuple[DeleteEntry, Indices]]:
-    """Each delete with the indices of the data files that it may apply to, by metadata alone."""
-    by_id = handle.metadata.schema.by_id
-    for delete, found in zip(inventory.deletes, inventory.matches(), strict=True):
-        entry = delete.entry
-        if any(field_id in by_id and by_id[field_id].type_name in _NO_ORDER for field_id in entry.equality_ids):
-            yield entry, _by_age_and_scope(handle, inventory, entry)
-        else:
-            yield entry, found
-
-
-def _by_age_and_scope(handle: TableHandle, inventory: Inventory, entry: DeleteEntry) -> Indices:
-    everywhere = scope_of(entry, handle.metadata.specs) is None
-    place = scope(entry.spec_id, entry.partition)
-    found = [
-        index
-        for index, file in enumerate(inventory.data)
-        if file.sequence_number < entry.sequence_number and (everywhere or scope(file.spec_id, file.partition) == place)
-    ]
-    return np.array(found, np.int64)
-
-
 def _keys(handle: TableHandle, files: SnapshotFiles, deletes: Sequence[DeleteEntry]) -> dict[str, IntegerKeys]:
     """The keys of deletes on one integer column, by path of the delete file."""
     groups: dict[int, list[DeleteEntry]] = defaultdict(list)
@@ -112,8 +87,8 @@ def _keys(handle: TableHandle, files: SnapshotFiles, deletes: Sequence[DeleteEnt
 def _is_hashed(handle: TableHandle, entry: DeleteEntry) -> bool:
     if not entry.is_vector:
         return False
-    blobs = footer(handle, entry.path, entry.file_size_in_bytes).blobs
-    return entry.encoding(blobs[0].type if blobs else None) is DeleteEncoding.HASH_MAP
+    blob = only_blob(handle, entry.path, entry.file_size_in_bytes)
+    return entry.encoding(blob.type) is DeleteEncoding.HASH_MAP
 
 
 class _Limits:

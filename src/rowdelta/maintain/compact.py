@@ -28,10 +28,10 @@ from rowdelta.maintain.progress import Portion, reporting
 from rowdelta.maintain.resolve import Resolve
 from rowdelta.maintain.scope import covered_deletes
 from rowdelta.maintain.steady import tried_again
-from rowdelta.maintain.verify import VERIFIED_BELOW, compare
+from rowdelta.maintain.verify import VERIFIED_BELOW, compare, read_all
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.target import open_target
-from rowdelta.scan import live_rows, refresh_views
+from rowdelta.scan import refresh_views
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -238,7 +238,7 @@ class Compact(Operation[CompactResult]):
         assert snapshot is not None
         files = snapshot_files(self._handle, snapshot)
         assert files is not None
-        return live_rows(self._handle, files, self._handle.metadata.current_schema_id).live()
+        return read_all(self._handle, files)
 
     def _rewrite(self, handle: TableHandle) -> None:
         """Runs Iceberg's procedure, which commits to the branch itself, beside other writers."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg import RowChange, Validation, interruptible, row_filter, take_inventory
-from rowdelta.maintain.candidates import applicable
 from rowdelta.maintain.mend import mend_places
 from rowdelta.maintain.steady import steady_files, tried_again
 from rowdelta.ops.changes import apply
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.position_files import as_content_file
 from rowdelta.ops.target import open_target
+from rowdelta.scan import applicable
 
 if TYPE_CHECKING:
     from rowdelta.iceberg import DeleteEntry, SnapshotFiles, TableHandle

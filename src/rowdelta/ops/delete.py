@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from rowdelta.iceberg import RowChange, row_filter, whole_files
 from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.operation import Operation, Plan, Result
+from rowdelta.ops.plan_steps import estimate, how
 from rowdelta.ops.position_files import write_positions
 from rowdelta.ops.positions import places_of
 from rowdelta.ops.rewrite import rewrite_files
-from rowdelta.ops.scan_estimate import estimate
 from rowdelta.ops.target import Target, isolation_of, mode_of, open_target
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ class Delete(Operation[Result]):
         return Plan(
             title,
             (
-                ("mode", f"{self._mode} ({self._why})"),
-                ("isolation", self._isolation),
+                *how(self._handle, self._mode, self._why, self._isolation),
                 *estimate(self._handle, target.snapshot.id, condition),
             ),
         )

@@ -19,7 +19,15 @@ from rowdelta.encoding import (
 )
 from rowdelta.iceberg import NewDelete, RowChange
 from rowdelta.ops.changes import apply
-from rowdelta.ops.key_batches import NULL_KEY_HINT, HashedBatch, IntegerBatch, hashed_batches, integer_batches
+from rowdelta.ops.key_batches import (
+    NULL_KEY_HINT,
+    HashedBatch,
+    IntegerBatch,
+    are_many,
+    hashed_batches,
+    integer_batches,
+    integer_statistics,
+)
 from rowdelta.ops.key_files import estimated_full_size, stage_rows, write_hashed, write_rows, write_vector
 from rowdelta.ops.key_input import KeyInput, check_keys
 from rowdelta.ops.operation import Operation, Plan, Result
@@ -90,6 +98,10 @@ class KeyWriter:
         """Collects what must be known and chooses an encoding per partition; writes nothing."""
         single = len(self._keys.columns) == 1 and is_integer(self._keys.columns[0])
         if single and self._encoding != DeleteEncoding.HASH_MAP.value:
+            if are_many(self._keys):
+                choices = [self._choose(statistics) for statistics in integer_statistics(self._keys)]
+                if all(choice.encoding is DeleteEncoding.FULL_ROW for choice in choices):
+                    return KeyDeletes(tuple((None, choice) for choice in choices[:1]))
             batches = integer_batches(self._keys)
             chosen = [(batch, self._choose(batch.statistics)) for batch in batches]
             if all(choice.encoding is not DeleteEncoding.HASH_MAP for _, choice in chosen):

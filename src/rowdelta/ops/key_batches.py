@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 # A frame of this size in memory; of one that has not been computed, Spark guesses from its sources.
 _FEW_BYTES: Final = 64 << 20
+_UNKNOWN_BYTES: Final = 1 << 50  # what Spark thinks of a frame whose size it cannot know
 NULL_KEY_HINT: Final = "no row can match it: filter such keys out"
 
 
@@ -58,6 +59,29 @@ class HashedBatch:
     partition: tuple[Any, ...]
     keys: pa.Table
     hashes: npt.NDArray[np.int64]
+
+
+def are_many(keys: KeyInput) -> bool:
+    """Whether keys are known to be more than the driver should hold one by one."""
+    return _FEW_BYTES < size_in_bytes(keys.frame) < _UNKNOWN_BYTES
+
+
+def integer_statistics(keys: KeyInput) -> list[BatchStatistics]:
+    """What the choice of an encoding looks at, by partition. No key is collected; one that comes twice counts twice."""
+    number, parts = integer_sql(keys.columns[0], "k0"), keys.partition_names
+    found = keys.frame.selectExpr(*parts, f"{number} as k").groupBy(*parts)
+    with refusals(NULL_KEY_HINT):
+        rows = found.agg(
+            F.count("k").alias("count"),
+            F.min("k").alias("low"),
+            F.max("k").alias("high"),
+            F.count_if(F.col("k").isNull()).alias("nulls"),
+        ).collect()
+    return [
+        BatchStatistics(row["count"], row["low"], row["high"], has_null=row["nulls"] > 0)
+        for row in rows
+        if row["count"] or row["nulls"]
+    ]
 
 
 def integer_batches(keys: KeyInput) -> list[IntegerBatch]:

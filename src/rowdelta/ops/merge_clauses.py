@@ -56,6 +56,11 @@ class Clause:
         return f"{self.when}{condition}: {what}"
 
 
+def of_kind(clauses: Sequence[Clause], *kinds: str) -> list[tuple[int, Clause]]:
+    """The clauses for some kinds of rows, with their numbers."""
+    return [(number, clause) for number, clause in enumerate(clauses) if clause.when in kinds]
+
+
 def action_of(clauses: Sequence[tuple[int, Clause]]) -> Column:
     """The number of the first clause whose condition holds."""
     chosen = F.lit(NO_ACTION)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -15,7 +17,6 @@ from rowdelta.ops.positions import KnownFiles
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from rowdelta.ops.positions import FilePositions, Places
@@ -24,6 +25,13 @@ ACTION: Final = "__rd_action"
 SOURCE: Final = "__rd_source"
 FOUND: Final = "__rd_found"
 _BROADCAST_AT_MOST: Final = 2_000_000
+_SPARSE: Final = 8
+_PART: Final = "__rd_part"
+_ARRAY: Final = "__rd_array_"
+# How `monotonically_increasing_id` numbers rows: the partition above, the place in it below.
+_INDEX_BITS: Final = 33
+_INDEX_MASK: Final = (1 << _INDEX_BITS) - 1
+_INDEX: Final = f"cast({SOURCE} & {_INDEX_MASK}L as int)"
 
 
 @dataclass(frozen=True)
@@ -43,10 +51,42 @@ class Matches:
     counts: dict[int, int]
     twice: bool
 
+    def join_to(self, source: DataFrame, how: str) -> DataFrame:
+        """Rows of the source with what is kept of the rows that they match; `how` is `inner` or `left`."""
+        return source.join(self.rows.drop(FOUND), SOURCE, how)
+
+    def unmatched(self, source: DataFrame) -> DataFrame:
+        """Rows of the source that match nothing."""
+        return source.join(self.rows.where(FOUND).select(SOURCE), SOURCE, "left_anti")
+
+
+class IndexedMatches(Matches):
+    """Matches of rows of the source that match one row each; `rows` has arrays, one row for a partition of the source.
+
+    Spark numbers the rows of a partition one after the other. So a row finds what it matches at its own place in the
+    array, and no table of hashes is made of all matches.
+    """
+
+    def join_to(self, source: DataFrame, how: str) -> DataFrame:
+        """Each row looks itself up."""
+        rows = self._looked_up(source)
+        rows = rows.where(FOUND) if how == "inner" else rows
+        kept = {name: F.expr(f"get({_ARRAY}{name}, {_INDEX})") for name in self._kept}
+        return rows.withColumns(kept).drop(*self.rows.columns)
+
+    def unmatched(self, source: DataFrame) -> DataFrame:
+        """Rows that find nothing at their place."""
+        return self._looked_up(source).where(f"NOT coalesce({FOUND}, false)").drop(FOUND, *self.rows.columns)
+
     @property
-    def matched(self) -> DataFrame:
-        """The numbers of the source's rows that match."""
-        return self.rows.where(FOUND).select(SOURCE)
+    def _kept(self) -> list[str]:
+        arrays = [name.removeprefix(_ARRAY) for name in self.rows.columns if name.startswith(_ARRAY)]
+        return [name for name in arrays if name != FOUND]
+
+    def _looked_up(self, source: DataFrame) -> DataFrame:
+        same = F.expr(f"shiftright({SOURCE}, {_INDEX_BITS}) = {_PART}")
+        found = F.expr(f"get({_ARRAY}{FOUND}, {_INDEX})")
+        return source.join(F.broadcast(self.rows), same, "left").withColumn(FOUND, found)
 
 
 def look_at(pairs: DataFrame, places: Places) -> Matches:
@@ -78,10 +118,39 @@ def look_once(joined: DataFrame, places: KnownFiles) -> Matches:
     """The same where every matched row is replaced by one of the source: only places and row ids need to be known."""
     table = joined.toArrow()
     touched = places.collected(table)
-    rows = arrow_frame(joined.sparkSession, table.drop_columns(places.names)).withColumn(FOUND, F.lit(True))
-    if table.num_rows <= _BROADCAST_AT_MOST:
-        rows = F.broadcast(rows)
-    return Matches(rows, touched, {0: table.num_rows} if table.num_rows else {}, _has_more_rows(touched))
+    counts = {0: table.num_rows} if table.num_rows else {}
+    spark, twice = joined.sparkSession, _has_more_rows(touched)
+    pairs = table.drop_columns(places.names)
+    arrays = _as_arrays(pairs)
+    if arrays is not None:
+        return IndexedMatches(arrow_frame(spark, arrays), touched, counts, twice)
+    rows = arrow_frame(spark, pairs).withColumn(FOUND, F.lit(True))
+    rows = F.broadcast(rows) if table.num_rows <= _BROADCAST_AT_MOST else rows
+    return Matches(rows, touched, counts, twice)
+
+
+def _as_arrays(pairs: pa.Table) -> pa.Table | None:
+    """What `IndexedMatches` needs; None where a row of the source matches twice, or arrays would be mostly empty."""
+    numbers = pairs[SOURCE].to_numpy()
+    parts, part = np.unique(numbers >> _INDEX_BITS, return_inverse=True)
+    index = numbers & _INDEX_MASK
+    lengths = np.zeros(len(parts), np.int64)
+    np.maximum.at(lengths, part, index + 1)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    if starts[-1] > _SPARSE * len(numbers) + _BROADCAST_AT_MOST:
+        return None
+    places = starts[part] + index
+    found = np.zeros(starts[-1], bool)
+    found[places] = True
+    if np.count_nonzero(found) < len(numbers):
+        return None
+    row_of = np.zeros(starts[-1], np.int64)
+    row_of[places] = np.arange(len(numbers))
+    taken = pa.array(row_of, mask=~found)
+    values = {FOUND: pa.array(found)}
+    values |= {name: pairs[name].combine_chunks().take(taken) for name in pairs.column_names if name != SOURCE}
+    lists = {f"{_ARRAY}{name}": pa.ListArray.from_arrays(starts, array) for name, array in values.items()}
+    return pa.table({_PART: pa.array(parts, pa.int64()), **lists})
 
 
 def _has_more_rows(touched: Sequence[FilePositions]) -> bool:

@@ -72,13 +72,16 @@ class Plan:
         return "\n".join([self.title, *(f"  {name:<{width}}  {text}" for name, text in self.steps)])
 
     def to_dict(self) -> dict[str, str]:
-        """The steps as a plain dictionary.
+        """The steps as a plain dictionary; several of one name are one text.
 
         Examples:
             >>> Plan("delete from lake.db.orders", (("rows", "none: the table is empty"),)).to_dict()
             {'plan': 'delete from lake.db.orders', 'rows': 'none: the table is empty'}
         """
-        return {"plan": self.title, **dict(self.steps)}
+        found = {"plan": self.title}
+        for name, text in self.steps:
+            found[name] = f"{found[name]}; {text}" if name in found else text
+        return found
 
 
 ResultT = TypeVar("ResultT", bound=Result)

@@ -30,6 +30,7 @@ ROW_POSITION_ID: Final = 2147483645
 PATH_ID: Final = 2147483546
 POS_ID: Final = 2147483545
 DELETION_VECTOR: Final = "deletion-vector-v1"
+DELETION_VECTOR_VERSION: Final = 3
 GRANULARITY: Final = "write.delete.granularity"
 
 
@@ -39,7 +40,7 @@ def write_positions(
     """Writes positions to delete; returns the new delete files, and the old ones that they replace."""
     if not touched:
         return [], []
-    if handle.metadata.format_version >= 3:  # noqa: PLR2004 - deletion vectors came with version 3
+    if handle.metadata.format_version >= DELETION_VECTOR_VERSION:
         return _write_vectors(handle, files, touched)
     return _write_parquet(handle, touched), []
 
@@ -147,12 +148,23 @@ def partition_values(handle: TableHandle, entry: DeleteEntry | DataEntry | LiveD
     )
 
 
+def _by_file(handle: TableHandle) -> bool:
+    return handle.metadata.properties.get(GRANULARITY, "file") == "file"
+
+
+def describe(handle: TableHandle) -> str:
+    """What `write_positions` would write, and why."""
+    version = f"the table is of format version {handle.metadata.format_version}"
+    if handle.metadata.format_version >= DELETION_VECTOR_VERSION:
+        return f"deletion-vector, one for each data file touched: {version}"
+    return f"full-row position deletes, a file for each {'data file' if _by_file(handle) else 'partition'}: {version}"
+
+
 def _write_parquet(handle: TableHandle, touched: Sequence[FilePositions]) -> list[NewDelete]:
     """Position delete files, one for each data file or for each partition."""
     groups: dict[Any, list[FilePositions]] = defaultdict(list)
-    by_file = handle.metadata.properties.get(GRANULARITY, "file") == "file"
     for file in touched:
-        groups[file.path if by_file else (file.spec_id, file.partition)].append(file)
+        groups[file.path if _by_file(handle) else (file.spec_id, file.partition)].append(file)
     written: list[NewDelete] = []
     try:
         for group in groups.values():

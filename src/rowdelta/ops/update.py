@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-import math
 import time
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import RowChange, row_filter, size_in_bytes, stage_rows
+from rowdelta.iceberg import RowChange, row_filter, stage_rows
 from rowdelta.ops.assignments import assigned
 from rowdelta.ops.changes import apply_rows
+from rowdelta.ops.kept_frames import in_few_files, kept
 from rowdelta.ops.operation import Operation, Plan, Result
+from rowdelta.ops.plan_steps import estimate, how
 from rowdelta.ops.position_files import write_positions
 from rowdelta.ops.positions import places_of
 from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
-from rowdelta.ops.scan_estimate import estimate
 from rowdelta.ops.target import LAST_UPDATED, Target, isolation_of, mode_of, open_target, table_columns
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import TableHandle, Validation
     from rowdelta.ops.positions import FilePositions
-
-
-BYTES_PER_TASK: Final = 16 << 20
-_TASKS_AT_MOST: Final = 100_000
 
 
 class Update(Operation[Result]):
@@ -98,7 +90,7 @@ class Update(Operation[Result]):
         if target.snapshot is None:
             return Plan(title, (*steps, ("rows", "none: the table is empty")))
         condition = row_filter(self._handle, self._where, self._alias)
-        mode = (("mode", f"{self._mode} ({self._why})"), ("isolation", self._isolation))
+        mode = how(self._handle, self._mode, self._why, self._isolation)
         return Plan(title, (*steps, *mode, *estimate(self._handle, target.snapshot.id, condition)))
 
     def execute(self) -> Result:
@@ -135,18 +127,6 @@ class Update(Operation[Result]):
             raise InputError("nothing is set", hint="call .set(column, value) before .execute()")
 
 
-def in_few_files(rows: DataFrame, basis: DataFrame, bytes_per_task: int = BYTES_PER_TASK) -> DataFrame:
-    """Rows in as few tasks as their size asks for, so that a small change does not leave a file for every task.
-
-    Args:
-        rows: The rows to write.
-        basis: The kept frame that they come from; its size is known once it has been computed.
-        bytes_per_task: The size in memory that is one task's work.
-    """
-    wanted = max(1, math.ceil(size_in_bytes(basis) / bytes_per_task))
-    return rows.coalesce(min(wanted, _TASKS_AT_MOST))  # of a frame that was not computed, Spark may think the worst
-
-
 def updated_rows(target: Target, rows: DataFrame) -> DataFrame:
     """Rows as the writer wants them: their id stays, and when they were last updated is left to the commit."""
     if target.has_lineage:
@@ -166,19 +146,3 @@ def replace_rows(
         staged.remove()
         raise
     return RowChange(deletes=new, rows=staged, removed_deletes=old, validation=validation)
-
-
-def kept_once(frame: DataFrame, source: DataFrame) -> AbstractContextManager[DataFrame]:
-    """As `kept`, for a frame over a source that the caller may keep already, so that it can be computed again alike."""
-    level = source.storageLevel
-    return nullcontext(frame) if level.useMemory and level.useDisk else kept(frame)
-
-
-@contextmanager
-def kept(frame: DataFrame) -> Iterator[DataFrame]:
-    """Keeps a frame in memory or on disk while it is used more than once, so that the table is scanned once."""
-    frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        yield frame
-    finally:
-        frame.unpersist()

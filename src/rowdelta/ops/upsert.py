@@ -14,6 +14,7 @@ from rowdelta.iceberg import RowChange, stage_rows
 from rowdelta.ops.change_batch import DELETED, ChangeBatch, ChangeRules, check_changes, unknown_columns
 from rowdelta.ops.changes import apply
 from rowdelta.ops.delete_keys import KeyWriter, summary_of
+from rowdelta.ops.kept_frames import in_few_files, kept, kept_once
 from rowdelta.ops.key_input import check_keys
 from rowdelta.ops.merge import Merge
 from rowdelta.ops.operation import Operation, Plan, Result
@@ -21,7 +22,6 @@ from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.schema_growth import grow_schema
 from rowdelta.ops.scopes import scope_of_key
 from rowdelta.ops.target import LAST_UPDATED, LINEAGE_VERSION, ROW_ID
-from rowdelta.ops.update import in_few_files, kept, kept_once
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pyspark.sql import types as T  # noqa: N812
 from rowdelta.codec import decode_hashed, read_blob
 from rowdelta.encoding import DeleteEncoding
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import arrow_frame, column_path, delete_rows, footer
+from rowdelta.iceberg import arrow_frame, column_path, delete_rows, only_blob, together
 from rowdelta.scan.filters import (
     AGE,
     HASH,
@@ -35,6 +35,7 @@ from rowdelta.scan.scopes import Scope, ScopeColumns, scope_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rowdelta.codec import BlobMetadata
     from rowdelta.iceberg import DeleteEntry, Field, SnapshotFiles, TableHandle
 
 
@@ -77,24 +78,24 @@ class DeletedKeysBuilder:
         for entry in self._files.equality_deletes:
             scoped = scope_of(entry, self._handle.metadata.specs) is not None
             groups[tuple(sorted(entry.equality_ids)), scoped].append(entry)
+        together(self._blob, [entry for entry in self._files.equality_deletes if entry.is_vector])
         found = []
         for (ids, scoped), entries in groups.items():
             columns = [self._columns[field_id] for field_id in ids]
-            integers = entries if len(columns) == 1 and is_integer(columns[0]) else []
-            integers = [entry for entry in integers if not self._is_hashed(entry)]
-            exact = [entry for entry in entries if entry not in integers]
+            bits = len(columns) == 1 and is_integer(columns[0])
+            integers: list[DeleteEntry] = []
+            exact: list[DeleteEntry] = []
+            for entry in entries:
+                (integers if bits and not self._is_hashed(entry) else exact).append(entry)
             found += self._integers(columns[0], integers, scoped=scoped) if integers else []
             found += [self._exact(columns, exact, scoped=scoped)] if exact else []
         return found
 
     def _is_hashed(self, entry: DeleteEntry) -> bool:
-        return entry.is_vector and self._encoding(entry) is DeleteEncoding.HASH_MAP
+        return entry.is_vector and entry.encoding(self._blob(entry).type) is DeleteEncoding.HASH_MAP
 
-    def _encoding(self, entry: DeleteEntry) -> DeleteEncoding:
-        blobs = footer(self._handle, entry.path, entry.file_size_in_bytes).blobs
-        if len(blobs) != 1:
-            raise FormatError(f"{entry.path} holds {len(blobs)} blobs; an equality delete has exactly one")
-        return entry.encoding(blobs[0].type)
+    def _blob(self, entry: DeleteEntry) -> BlobMetadata:
+        return only_blob(self._handle, entry.path, entry.file_size_in_bytes)
 
     def _integers(self, column: Field, entries: Sequence[DeleteEntry], *, scoped: bool) -> list[DeletedKeys]:
         """Keys that are integers: bitmaps where they are dense, plain values where they are not."""
@@ -201,9 +202,8 @@ class DeletedKeysBuilder:
 
     def _hashed(self, columns: list[Field], entry: DeleteEntry, *, scoped: bool) -> DataFrame:
         """The exact keys of a hash-map blob, whose columns are named by field id."""
-        file = footer(self._handle, entry.path, entry.file_size_in_bytes)
         source = self._handle.io.source(entry.path, entry.file_size_in_bytes)
-        keys = decode_hashed(read_blob(source, file.blobs[0])).keys
+        keys = decode_hashed(read_blob(source, self._blob(entry))).keys
         wanted = [str(column.id) for column in columns]
         if sorted(keys.column_names) != sorted(wanted):
             raise FormatError(f"{entry.path} has keys of fields {keys.column_names}, its manifest entry says {wanted}")

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import bitmap_to_numpy, decode_edv, get_codec, read_blob
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import arrow_frame, column_path, delete_rows, footer
+from rowdelta.iceberg import arrow_frame, column_path, delete_rows, only_blob, together
 from rowdelta.scan.integer_keys import IntegerKeys, integer_sql
 from rowdelta.scan.parquet_keys import parquet_keys
 
@@ -61,9 +61,9 @@ def integer_keys(
     """The keys of delete files on one integer column, in the order of the entries."""
     found = {entry.path: _cache.get(entry.path) for entry in entries}
     missing = [entry for entry in entries if found[entry.path] is None]
-    for entry in missing:
-        if entry.is_vector:
-            found[entry.path] = _of_vector(read_vector(handle, entry), column)
+    vectors = [entry for entry in missing if entry.is_vector]
+    read = together(lambda entry: _of_vector(read_vector(handle, entry), column), vectors)
+    found |= dict(zip([entry.path for entry in vectors], read, strict=True))
     found |= parquet_keys(handle, [entry for entry in missing if not entry.is_vector], column)
     rows = [entry for entry in missing if found[entry.path] is None]
     if rows:
@@ -77,10 +77,7 @@ def integer_keys(
 
 def read_vector(handle: TableHandle, entry: DeleteEntry) -> EqualityDeleteVector:
     """Reads and checks an equality delete vector; the footer alone finds its blob."""
-    file = footer(handle, entry.path, entry.file_size_in_bytes)
-    if len(file.blobs) != 1:
-        raise FormatError(f"{entry.path} holds {len(file.blobs)} blobs; an equality delete has exactly one")
-    blob = file.blobs[0]
+    blob = only_blob(handle, entry.path, entry.file_size_in_bytes)
     entry.encoding(blob.type)
     vector = decode_edv(blob, read_blob(handle.io.source(entry.path, entry.file_size_in_bytes), blob))
     if (vector.field_id,) != entry.equality_ids:

@@ -6,13 +6,13 @@ commit, and a Spark job over fifty of them takes far longer than fifty reads.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rowdelta.iceberg import together
 from rowdelta.scan.integer_keys import IntegerKeys
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 MOST_BYTES: Final = 8 << 20
 MOST_BYTES_TOGETHER: Final = 64 << 20
-# Small files wait for storage, not for the processor.
-_READERS: Final = 8
 _FIELD_ID: Final = b"PARQUET:field_id"
 _DIRECT: Final = {
     "long": (pa.int64(), pa.int32()),
@@ -46,11 +44,7 @@ def parquet_keys(handle: TableHandle, entries: Sequence[DeleteEntry], column: Fi
         if entry.file_format == "PARQUET" and size <= min(MOST_BYTES, room):
             wanted.append(entry.path)
             room -= size
-    if len(wanted) < 2:  # noqa: PLR2004 - no threads for one file
-        found = [_read(handle, path, column) for path in wanted]
-    else:
-        with ThreadPoolExecutor(min(_READERS, len(wanted))) as pool:
-            found = list(pool.map(lambda path: _read(handle, path, column), wanted))
+    found = together(lambda path: _read(handle, path, column), wanted)
     return {path: keys for path, keys in zip(wanted, found, strict=True) if keys is not None}
 
 

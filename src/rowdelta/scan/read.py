@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import TableError
 from rowdelta.iceberg import SnapshotFiles, arrow_frame, shadow, snapshot_files
+from rowdelta.scan.applicable import needed_deletes
 from rowdelta.scan.checks import check_deletes
 from rowdelta.scan.deleted_keys import DeletedKeysBuilder
 from rowdelta.scan.filters import AGE, PARTITION, SPEC
@@ -87,16 +88,17 @@ def live_rows(
         schema_id: The schema to read with.
         metadata_columns: Metadata columns to read as well.
         only: The data files to read; all of them when left out.
-        deletes: The equality deletes to make joins for; all of them when left out.
+        deletes: The equality deletes to make joins for; all that can find a row when left out.
     """
     schema = handle.metadata.schemas[schema_id]
-    keys = {field_id for entry in files.equality_deletes for field_id in entry.equality_ids}
-    specs = [handle.metadata.specs[spec_id] for spec_id in {entry.spec_id for entry in files.equality_deletes}]
+    deletes = needed_deletes(handle, files, only) if deletes is None else deletes
+    keys = {field_id for entry in deletes for field_id in entry.equality_ids}
+    specs = [handle.metadata.specs[spec_id] for spec_id in {entry.spec_id for entry in deletes}]
     sources = {part.source_id for spec in specs for part in spec.fields if part.transform != "void"}
     dropped = [_dropped_key(handle, field_id) for field_id in sorted(keys - set(schema.by_id))]
     dropped_sources = [_dropped(handle, field_id) for field_id in sorted(sources - keys - set(schema.by_id))]
     shade = shadow(handle, files, schema_id, [*dropped, *dropped_sources], only)
-    files = files if deletes is None else replace(files, equality_deletes=deletes)
+    files = replace(files, equality_deletes=deletes)
     columns = [column.name for column in schema.fields]
     young = files.young_files(handle) if files.equality_deletes else []
     rows = shade.frame.select(

@@ -1,13 +1,20 @@
-"""What an operation would have to read, from metadata alone."""
+"""How an operation would change rows, and what it would have to read, from metadata alone."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from rowdelta.iceberg import scan_size
+from rowdelta.ops.position_files import describe
 
 if TYPE_CHECKING:
     from rowdelta.iceberg import RowFilter, TableHandle
+
+
+def how(handle: TableHandle, mode: str, why: str, isolation: str) -> tuple[tuple[str, str], ...]:
+    """How rows would be changed, as steps of a plan."""
+    encoding = describe(handle) if mode == "merge-on-read" else "none: the touched files are written anew"
+    return (("mode", f"{mode} ({why})"), ("encoding", encoding), ("isolation", isolation))
 
 
 def estimate(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> tuple[tuple[str, str], ...]:
