@@ -116,6 +116,33 @@ def test_a_bad_record_is_kept_once_whatever_becomes_of_its_batch(
         spark.sql(f"DROP TABLE IF EXISTS {quarantine} PURGE")
 
 
+def test_a_batch_that_loses_a_race_is_taken_again(
+    spark: SparkSession, table_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some columns alone are set by a merge, which reads the table; another writer changes the same row meanwhile."""
+    table = create(spark, table_name, f"{COLUMNS}, w string")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 'old', 'old')")
+    quarantine = f"{table_name}_quarantine"
+    events = EventFolder(tmp_path)
+    events.add([event("u", None, {"id": 1, "v": "new"}), event("x", None, {"id": 1})])
+    other = rd.table(spark, table_name)
+    races = [lambda: other.update().set("w", "'other'").execute()]
+
+    def raced(handle: Any, change: Any) -> Any:
+        if handle is not other._handle and races:
+            races.pop()()
+        return apply(handle, change)
+
+    monkeypatch.setattr("rowdelta.ops.changes.apply", raced)
+    try:
+        events.run(spark, table, columns=["v"], on_bad="quarantine")
+        assert not races
+        assert_same_rows(table.refresh().read(), [(1, "new", "other")])
+        assert spark.table(quarantine).count() == 1
+    finally:
+        spark.sql(f"DROP TABLE IF EXISTS {quarantine} PURGE")
+
+
 def strange_now(events: EventFolder) -> str:
     return (events.folder / "inbox" / "0000.json").read_text(encoding="utf-8").splitlines()[-1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -93,6 +94,58 @@ def test_copies_of_a_change_are_one_change(spark: SparkSession, table_name: str)
     other = spark.createDataFrame([(1, {"a": 1}, 1), (1, {"a": 2}, 1)], schema)
     with pytest.raises(rd.InputError, match="equally new"):
         table.upsert(other, "id", order_by="seq").execute()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("a", 1, None), ("a", 1, None), ("b", 1, None)],
+        [("b", 1, None), ("b", 1, None), ("a", 1, None)],
+        [("a", None, 5), ("a", 5, None)],
+        [("a", 1, None), ("a", None, None)],
+    ],
+    ids=["copies of one", "copies of the other", "nulls in two columns", "a null"],
+)
+@pytest.mark.parametrize("ordered", [True, False])
+def test_every_tie_is_found(spark: SparkSession, table_name: str, rows: list[Any], *, ordered: bool) -> None:
+    table = create(spark, table_name, "id bigint, v string, n int, m int", properties=EDV)
+    batch = spark.createDataFrame([(1, *row, 7) for row in rows], "id bigint, v string, n int, m int, seq int")
+    with pytest.raises(rd.InputError, match=r"equally new \(id = 1\)"):
+        table.upsert(batch, "id", order_by="seq" if ordered else None, delete_when="seq < 0").execute()
+    assert head(table) is None
+
+
+def test_changes_that_differ_inside_of_a_struct_are_a_tie(spark: SparkSession, table_name: str) -> None:
+    columns = "id bigint, s struct<a: int, b: int, t: timestamp_ntz>"
+    table = create(spark, table_name, columns, properties=EDV)
+    at = dt.datetime(2024, 1, 1, 0, 0, 0, 1)  # noqa: DTZ001
+    for one, other in [((None, 5, at), (5, None, at)), ((1, 1, at), (1, 1, at.replace(microsecond=2)))]:
+        tied = spark.createDataFrame([(1, one), (1, other)], columns)
+        with pytest.raises(rd.InputError, match="equally new"):
+            table.upsert(tied, "id").execute()
+    copies = spark.createDataFrame([(1, (None, 5, at))] * 2, columns)
+    assert table.upsert(copies, "id").execute().keys == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([(1, "a", 5), (None, "b", 5)], "a change has no key"),
+        ([(1, "a", 5), (2, None, 5)], "'v' is null|v.*null"),
+        ([(1, "a", 5), (1, "b", 5)], "equally new"),
+    ],
+    ids=["no key", "a null that the table refuses", "a tie"],
+)
+def test_bad_changes_leave_the_schema_as_it_is(
+    spark: SparkSession, table_name: str, rows: list[Any], message: str
+) -> None:
+    table = create(spark, table_name, "id bigint, v string NOT NULL", properties=EDV)
+    batch = spark.createDataFrame(rows, "id bigint, v string, extra int")
+    with pytest.raises(rd.InputError, match=message):
+        table.upsert(batch, "id", merge_schema=True).execute()
+    assert spark.table(table_name).columns == ["id", "v"]
+    table.upsert(spark.createDataFrame(rows[:1], batch.schema), "id", merge_schema=True).execute()
+    assert_same_rows(table.read(), [(1, "a", 5)])
 
 
 def test_nothing_is_committed_for_no_changes(spark: SparkSession, table_name: str) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.encoding import FileContent
-from tests.support.tables import added_files, append_ids, create, delete_positions, keys
+from rowdelta.iceberg.scratch import ScratchFiles, in_use
+from tests.support.tables import added_files, append_ids, create, delete_positions, keys, one_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,6 +60,32 @@ def test_the_copy_of_a_mixed_manifest_lives_as_long_as_frames_may_need_it(
         for function in at_exit:
             function()
     assert [path for path in tmp_path.iterdir() if path.suffix != ".crc"] == []
+
+
+def test_the_files_of_a_resolve_go_with_it_and_those_of_frames_stay(
+    spark: SparkSession, table_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = create(spark, table_name, "id bigint, v string")
+    rows = one_file(spark, [(i, "v") for i in range(40)], "id bigint, v string").repartitionByRange(4, "id")
+    rows.sortWithinPartitions("id").writeTo(table_name).append()
+    table.delete_keys(keys(spark, 1, 3), "id").execute()
+    written: list[str] = []
+    keep = ScratchFiles.keep
+
+    def noted(self: ScratchFiles, location: str, data: bytes, **how: bool) -> None:
+        written.append(location)
+        keep(self, location, data, **how)
+
+    monkeypatch.setattr(ScratchFiles, "keep", noted)
+    spark.conf.set(SETTING, str(tmp_path))
+    try:
+        assert table.resolve(verify=True).execute().files_pruned == 3
+        assert written  # a manifest with one of the four files
+        assert [path for path in tmp_path.iterdir() if path.suffix != ".crc"] == []
+        assert not in_use & set(written)
+    finally:
+        spark.conf.unset(SETTING)
+    assert spark.table(table_name).count() == 38
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from dataclasses import replace
@@ -13,7 +14,7 @@ from rowdelta.cdc.batches import take_batch
 from rowdelta.cdc.marks import BatchMark, last_number
 from rowdelta.cdc.policy import live_equality_deletes
 from rowdelta.cdc.progress import BatchProgress, tell
-from rowdelta.errors import RowDeltaError
+from rowdelta.errors import CommitConflictError, RowDeltaError
 from rowdelta.table import table as open_table
 
 if TYPE_CHECKING:
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from rowdelta.cdc.stream import ChangeStream
+    from rowdelta.table import Table
 
+log: Final = logging.getLogger("rowdelta")
 _STARTED_WITHIN: Final = 60
+_TRIES: Final = 5
 
 
 class RunningStream:
@@ -90,7 +94,7 @@ class RunningStream:
             self._tell(BatchProgress(self.stream_id, batch_id, replayed=True, commits=self._commits))
             return
         stream.policy.before_batch(table)
-        progress = take_batch(stream, table, batch, mark, again=self._is_first)
+        progress = self._taken(table, batch, mark)
         self._done, self._is_first = batch_id, False
         if progress.snapshot_id is not None:
             self._commits += 1
@@ -100,6 +104,17 @@ class RunningStream:
                 debt = live_equality_deletes(table.refresh())
                 progress = replace(progress, resolved=True, debt=debt, seconds=seconds)
         self._tell(replace(progress, commits=self._commits))
+
+    def _taken(self, table: Table, batch: DataFrame, mark: BatchMark) -> BatchProgress:
+        """Takes a batch; one that sets some columns alone reads the table, and another writer may have been faster."""
+        for _ in range(_TRIES - 1):
+            try:
+                return take_batch(self._stream, table, batch, mark, again=self._is_first)
+            except CommitConflictError as error:  # noqa: PERF203 - each time from the newest state
+                log.info("batch %d of stream %s is taken again: %s", mark.batch_id, mark.stream_id, error.message)
+                self._is_first = True  # bad records may be in quarantine already
+                table.refresh()
+        return take_batch(self._stream, table, batch, mark, again=True)
 
     def _tell(self, progress: BatchProgress) -> None:
         self.progress = [*self.progress[-99:], progress]
@@ -118,8 +133,9 @@ class RunningStream:
                 raise self._error from error
             raise
         stopped = ended is None or bool(ended)
-        if stopped and self._stream.policy.is_behind(self._table):
-            self._stream.policy.resolve(self._table)
+        with self._busy:  # a batch that is being given up has its mark on what is committed through this table
+            if stopped and self._stream.policy.is_behind(self._table):
+                self._stream.policy.resolve(self._table)
         return stopped
 
     def stop(self) -> None:

@@ -40,7 +40,8 @@ def interruptible(handle: TableHandle, work: Callable[[], Found], *, cancel: boo
         KeyboardInterrupt: After the work has ended. A second Ctrl-C does not wait.
     """
     if threading.current_thread() is not threading.main_thread():
-        return work()
+        with handle.scratch.action():
+            return work()
     future: Future[Found] = Future()
     tag = f"rowdelta-{uuid.uuid4().hex}"
 
@@ -48,7 +49,9 @@ def interruptible(handle: TableHandle, work: Callable[[], Found], *, cancel: boo
         try:
             handle.gateway.activate()
             handle.spark.sparkContext.addJobTag(tag)
-            future.set_result(work())
+            with handle.scratch.action():
+                found = work()
+            future.set_result(found)
         except BaseException as error:  # noqa: BLE001 - the main thread raises it
             future.set_exception(error)
 

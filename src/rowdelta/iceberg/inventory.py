@@ -7,6 +7,8 @@ few passes over the files of its own scope that are old enough.
 
 from __future__ import annotations
 
+import datetime as dt
+import uuid
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.shadow import SnapshotFiles
 
 _UNKNOWN: Final = -1
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,10 @@ class Inventory:
                 yield self._of_equality(delete)
             else:
                 yield self._of_positions(delete.entry)
+
+    def applicable(self) -> Iterator[tuple[DeleteEntry, npt.NDArray[np.int64]]]:
+        """Each delete with the indices of the data files that it may apply to."""
+        return zip((delete.entry for delete in self.deletes), self.matches(), strict=True)
 
     def _scope_members(self) -> dict[Any, npt.NDArray[np.int64]]:
         """The data files of each partition, oldest first."""
@@ -185,8 +192,27 @@ class _RankedColumn:
 
 
 def scope(spec_id: int, partition: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A partition of a spec as a key; a NaN is itself."""
-    return (spec_id, *("NaN" if value != value else value for value in partition))  # noqa: PLR0124 - only NaN differs
+    """A partition of a spec as a key.
+
+    A NaN is itself. Some writers leave the logical type of a value out, so that a day is a date or a number.
+
+    Examples:
+        >>> scope(0, (dt.date(1970, 1, 3), dt.datetime(1970, 1, 1, 0, 0, 1), float("nan"), None))
+        (0, 2, 1000000, 'NaN', None)
+    """
+    return (spec_id, *map(_plain, partition))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dt.datetime):
+        return (value - (_EPOCH if value.tzinfo else _EPOCH.replace(tzinfo=None))) // dt.timedelta(microseconds=1)
+    if isinstance(value, dt.date):
+        return value.toordinal() - _EPOCH.toordinal()
+    if isinstance(value, dt.time):
+        return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
+    if isinstance(value, uuid.UUID):
+        return value.bytes
+    return "NaN" if value != value else value  # noqa: PLR0124 - only NaN differs
 
 
 def take_inventory(handle: TableHandle, snapshot: Snapshot) -> Inventory:

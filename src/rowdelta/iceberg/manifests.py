@@ -117,14 +117,25 @@ class ManifestReader:
         schema: Any = reader.writer_schema
         return AvroFile(schema, records, keep)
 
-    def fetch(self, manifests: Iterable[dict[str, Any]]) -> None:
-        """Reads manifests side by side, given as their records in the manifest list, as far as they are kept."""
+    def fetch(self, manifests: Iterable[dict[str, Any]], *, parsed: bool = False) -> None:
+        """Reads manifests side by side, as far as they are kept.
+
+        Args:
+            manifests: Their records in the manifest list.
+            parsed: Whether only their entries are needed, which may be there already.
+        """
         wanted, room = [], _CACHED_BYTES
         for manifest in manifests:
             path, length = manifest["manifest_path"], manifest["manifest_length"]
-            if may_be_live(manifest) and path not in self._bytes and length <= min(room, _CACHED_BYTES_EACH):
+            if (
+                not may_be_live(manifest)
+                or length > min(room, _CACHED_BYTES_EACH)
+                or (parsed and path in self._entries)
+            ):
+                continue
+            room -= length
+            if path not in self._bytes:
                 wanted.append(path)
-                room -= length
         for path, data in zip(wanted, together(self._files.read, wanted), strict=True):
             self._keep(path, data)
 
@@ -136,7 +147,7 @@ class ManifestReader:
         return data
 
     def _keep(self, path: str, data: bytes) -> None:
-        if len(data) <= _CACHED_BYTES_EACH:
+        if path not in self._bytes and len(data) <= _CACHED_BYTES_EACH:
             self._bytes[path] = data
             self._room -= len(data)
         while self._room < 0:

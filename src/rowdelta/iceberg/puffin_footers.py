@@ -16,9 +16,11 @@ _KEPT: Final = 4096
 
 def footer(handle: TableHandle, path: str, size: int | None = None) -> PuffinFile:
     """The footer of a Puffin file; a file never changes, so each is read once per handle."""
-    if path not in handle.puffin_footers:
-        keep_footer(handle, path, read_puffin(handle.io.source(path, size)))
-    return handle.puffin_footers[path]
+    found = handle.puffin_footers.get(path)
+    if found is None:
+        found = read_puffin(handle.io.source(path, size))
+        keep_footer(handle, path, found)
+    return found
 
 
 def keep_footer(handle: TableHandle, path: str, file: PuffinFile) -> None:

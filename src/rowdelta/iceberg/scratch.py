@@ -7,11 +7,13 @@ import shutil
 import tempfile
 import threading
 import uuid
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rowdelta.iceberg.file_io import FileIO
     from rowdelta.iceberg.handle import TableHandle
 
@@ -44,7 +46,7 @@ def _local() -> str:
 
 
 class ScratchFiles:
-    """Scratch files that must live as long as the process.
+    """Scratch files: those of frames that a user may hold live as long as the process, others as long as an action.
 
     Attributes:
         namespace: Goes into the names of the files: another handle or process that made the same copy has its own, and
@@ -55,18 +57,40 @@ class ScratchFiles:
         self.namespace = uuid.uuid4()
         self._files = files
         self._kept: set[str] = set()
+        self._passing: set[str] = set()
+        self._actions = 0
+        self._registered = False
         self._lock = threading.Lock()
 
-    def keep(self, location: str, data: bytes) -> None:
-        """Writes a file once; it is removed when the process ends."""
+    def keep(self, location: str, data: bytes, *, passing: bool = False) -> None:
+        """Writes a file once; it is removed when the process ends, or with the action that it is for."""
         with self._lock:
-            if location in self._kept:
-                return
-            self._files.write(location, data)
-            if not self._kept:
-                atexit.register(self.remove)
-            self._kept.add(location)
-            in_use.add(location)
+            if location not in self._kept:
+                self._files.write(location, data)
+                if not self._registered:
+                    atexit.register(self.remove)
+                    self._registered = True
+                self._kept.add(location)
+                in_use.add(location)
+                if passing:
+                    self._passing.add(location)
+
+    @contextmanager
+    def action(self) -> Iterator[None]:
+        """Removes the passing files that were written meanwhile, when no other action needs them."""
+        with self._lock:
+            self._actions += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._actions -= 1
+                gone = set() if self._actions else self._passing
+                if gone:
+                    self._passing = set()
+                    self._kept -= gone
+                    in_use.difference_update(gone)
+            self._files.discard(gone)
 
     def remove(self) -> None:
         """Removes the files; Spark may already be gone, and its local folder with it."""

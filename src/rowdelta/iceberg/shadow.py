@@ -45,6 +45,13 @@ class SnapshotFiles:
         data = [manifest for manifest in self.listing.records if not manifest.get("content")]
         return all(manifest.get("first_row_id") is not None for manifest in data)
 
+    def count(self, what: str) -> int | None:
+        """How many live data `files` or `rows` there are, deleted ones too; None where a manifest does not say."""
+        manifests = [manifest for manifest in self.listing.records if not manifest.get("content")]
+        counts = [manifest.get(f"{kind}_{what}_count") for manifest in manifests for kind in ("added", "existing")]
+        known = [int(count) for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
+
     def young_files(self, handle: TableHandle) -> list[DataEntry]:
         """The data files that are not older than every equality delete: only for these does the age of a row matter."""
         oldest = min(entry.sequence_number for entry in self.equality_deletes)
@@ -53,7 +60,7 @@ class SnapshotFiles:
             for manifest in self.listing.records
             if not manifest.get("content") and (manifest.get("sequence_number") or 0) >= oldest
         ]
-        handle.manifests.fetch(young)
+        handle.manifests.fetch(young, parsed=True)
         entries = [entry for manifest in young for entry in handle.manifests.data(manifest)]
         return [entry for entry in entries if entry.sequence_number >= oldest]
 
@@ -76,7 +83,7 @@ def snapshot_files(handle: TableHandle, snapshot: Snapshot) -> SnapshotFiles | N
 def files_of(handle: TableHandle, snapshot: Snapshot, listing: AvroFile) -> SnapshotFiles:
     """A snapshot with this manifest list, which need not be the one that it was committed with."""
     manifests = [manifest for manifest in listing.records if manifest.get("content")]
-    handle.manifests.fetch(manifests)
+    handle.manifests.fetch(manifests, parsed=True)
     deletes = [entry for manifest in manifests for entry in handle.manifests.deletes(manifest)]
     positions = tuple(entry for entry in deletes if entry.content is FileContent.POSITION)
     equality = tuple(entry for entry in deletes if entry.content is FileContent.EQUALITY)
@@ -172,7 +179,7 @@ def with_some_files(handle: TableHandle, manifest: dict[str, Any], only: Abstrac
     name = uuid.uuid5(handle.scratch.namespace, "\n".join([manifest["manifest_path"], *paths]))
     location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
     data = replace(avro, records=kept).to_bytes()
-    handle.scratch.keep(location, data)
+    handle.scratch.keep(location, data, passing=True)
     counts = {"added_files_count": 0, "existing_files_count": len(kept), "deleted_files_count": 0}
     return {**manifest, **counts, "manifest_path": location, "manifest_length": len(data)}
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from rowdelta.encoding import DeleteEncoding
 from rowdelta.iceberg import ColumnMetrics, comparable, only_blob, take_inventory
-from rowdelta.scan import applicable, integer_keys, is_integer
+from rowdelta.scan import integer_keys, is_integer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ def find_candidates(handle: TableHandle, files: SnapshotFiles, deletes: Sequence
     limits: dict[int, _Limits] = {}
     hit = np.zeros(len(inventory.data), bool)
     dangling = []
-    for entry, by_metadata in applicable(handle, inventory):
+    for entry, by_metadata in inventory.applicable():
         if entry.path not in wanted:
             continue
         found = by_metadata

@@ -14,7 +14,6 @@ from rowdelta.ops.changes import apply
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.position_files import as_content_file
 from rowdelta.ops.target import open_target
-from rowdelta.scan import applicable
 
 if TYPE_CHECKING:
     from rowdelta.iceberg import DeleteEntry, SnapshotFiles, TableHandle
@@ -74,7 +73,7 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
         if target.files is None or not (target.files.equality_deletes or target.files.position_deletes):
             return target.files, []
         inventory = take_inventory(self._handle, target.files.snapshot)
-        return target.files, [entry for entry, found in applicable(self._handle, inventory) if not len(found)]
+        return target.files, [entry for entry, found in inventory.applicable() if not len(found)]
 
 
 def _counts(dangling: list[DeleteEntry]) -> dict[str, int]:

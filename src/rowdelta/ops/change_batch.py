@@ -27,6 +27,11 @@ DELETED: Final = "__rd_deleted"
 TIES: Final = ("error", "any")
 _ORDER: Final = "__rd_order"
 _HASH: Final = "__rd_hash"
+# Spark's JSON has milliseconds alone.
+_EXACT_TIMES: Final = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
 _NO_KEY: Final = "filter such changes out"
 _TIE: Final = "let order_by tell them apart, or say tie='any' where it does not matter which wins"
 
@@ -187,17 +192,14 @@ def _last(frame: DataFrame, key: Sequence[str], order: Sequence[str], tie: str) 
     """The last change of each key. Copies of the same change are one; others that are equally new are a tie."""
     columns = [name for name in frame.columns if name not in order]
     newest = [F.col(name).desc_nulls_last() for name in order]
-    window = Window.partitionBy(*(quote(name) for name in key)).orderBy(*newest, F.col(_HASH))
-    hashed = _hash_of(frame, columns)
-    is_last = F.row_number().over(window) == 1
-    ranked = frame.withColumn(_HASH, hashed).withColumn("__rd_last", is_last)
+    of_key = Window.partitionBy(*(quote(name) for name in key))
+    is_last = F.row_number().over(of_key.orderBy(*newest, F.col(_HASH))) == 1
+    ranked = frame.withColumn(_HASH, _hash_of(frame, columns)).withColumn("__rd_last", is_last)
     if tie == "error":
-        same_age = [F.col(name).eqNullSafe(F.lead(name).over(window)) for name in order]
-        other = F.lead(_HASH).over(window) != F.col(_HASH)  # null, so not true, where no change follows
-        tied = other
-        for same in same_age:
-            tied &= same
-        ranked = ranked.withColumn("__rd_tied", F.col("__rd_last") & F.coalesce(tied, F.lit(False)))
+        # Up to the newest there is what is equally new, and without an order all is.
+        equally_new = of_key.orderBy(*newest) if newest else of_key
+        tied = F.max(_HASH).over(equally_new) != F.col(_HASH)
+        ranked = ranked.withColumn("__rd_tied", F.col("__rd_last") & tied)
         named = F.concat_ws(", ", *(F.col(quote(name)).cast("string") for name in key))
         message = refusal(
             f"two different changes of one key are equally new ({', '.join(key)} = ", named, ")", hint=_TIE
@@ -209,10 +211,15 @@ def _last(frame: DataFrame, key: Sequence[str], order: Sequence[str], tie: str) 
 
 
 def _hash_of(frame: DataFrame, columns: Sequence[str]) -> Column:
-    """A hash of a whole change; Spark hashes no maps or variants, so these go through JSON."""
+    """A hash of a whole change.
+
+    Spark's hash leaves nulls out, so they are hashed as well; and it knows no maps and variants, and leaves out nulls
+    inside of structs and arrays, so these go through JSON.
+    """
     values = []
     for name in columns:
-        kind = frame.schema[name].dataType.simpleString()
         value = F.col(quote(name))
-        values.append(F.to_json(F.struct(value)) if "map<" in kind or "variant" in kind else value)
+        if isinstance(frame.schema[name].dataType, (T.StructType, T.ArrayType, T.MapType, T.VariantType)):
+            value = F.to_json(F.struct(value), _EXACT_TIMES)
+        values += [value, value.isNull()]
     return F.xxhash64(*values)

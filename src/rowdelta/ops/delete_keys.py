@@ -99,7 +99,7 @@ class KeyWriter:
         single = len(self._keys.columns) == 1 and is_integer(self._keys.columns[0])
         if single and self._encoding != DeleteEncoding.HASH_MAP.value:
             if are_many(self._keys):
-                choices = [self._choose(statistics) for statistics in integer_statistics(self._keys)]
+                choices = self._choices_of_many()
                 if all(choice.encoding is DeleteEncoding.FULL_ROW for choice in choices):
                     return KeyDeletes(tuple((None, choice) for choice in choices[:1]))
             batches = integer_batches(self._keys)
@@ -111,6 +111,13 @@ class KeyWriter:
             return KeyDeletes(((None, choice),))
         hashed = hashed_batches(self._keys)
         return KeyDeletes(tuple((batch, self._choose(BatchStatistics(batch.keys.num_rows))) for batch in hashed))
+
+    def _choices_of_many(self) -> list[EncodingChoice]:
+        """The choice for each partition, with no key collected; only one where no keys whatever could be a vector."""
+        best = self._choose(BatchStatistics(1, 0, 0))
+        if best.encoding is DeleteEncoding.FULL_ROW:
+            return [best]
+        return [self._choose(statistics) for statistics in integer_statistics(self._keys)]
 
     def _choose(self, statistics: BatchStatistics) -> EncodingChoice:
         batch = DeleteBatch(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 from collections import Counter
@@ -9,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from pyspark import StorageLevel
+from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.iceberg import size_in_bytes
 
@@ -31,6 +33,8 @@ def kept_once(frame: DataFrame, source: DataFrame) -> AbstractContextManager[Dat
 @contextmanager
 def kept(frame: DataFrame) -> Iterator[DataFrame]:
     """Keeps a frame in memory or on disk while it is used more than once, so that the table is scanned once."""
+    # Spark keeps frames by their plans: one that another operation keeps alike would be gone when that one ends.
+    frame = frame.where(F.lit(next(_numbers)) >= F.lit(0))
     with _uncompressed(frame.sparkSession):
         frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
         try:
@@ -39,6 +43,7 @@ def kept(frame: DataFrame) -> Iterator[DataFrame]:
             frame.unpersist()
 
 
+_numbers = itertools.count()
 _lock = threading.Lock()
 _users: Counter[int] = Counter()
 _before: dict[int, str] = {}

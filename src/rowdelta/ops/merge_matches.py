@@ -26,10 +26,11 @@ SOURCE: Final = "__rd_source"
 FOUND: Final = "__rd_found"
 _BROADCAST_AT_MOST: Final = 2_000_000
 _SPARSE: Final = 8
-_PART: Final = "__rd_part"
+_FEW_BLOCKS: Final = 64
+_BLOCK: Final = "__rd_block"
 _ARRAY: Final = "__rd_array_"
-# How `monotonically_increasing_id` numbers rows: the partition above, the place in it below.
-_INDEX_BITS: Final = 33
+# Of a row's number, the place in its block. Not more: where Spark does not generate code, a join copies the array.
+_INDEX_BITS: Final = 10
 _INDEX_MASK: Final = (1 << _INDEX_BITS) - 1
 _INDEX: Final = f"cast({SOURCE} & {_INDEX_MASK}L as int)"
 
@@ -61,10 +62,10 @@ class Matches:
 
 
 class IndexedMatches(Matches):
-    """Matches of rows of the source that match one row each; `rows` has arrays, one row for a partition of the source.
+    """Matches of rows of the source that match one row each; `rows` has arrays, one row for a block of the source.
 
     Spark numbers the rows of a partition one after the other. So a row finds what it matches at its own place in the
-    array, and no table of hashes is made of all matches.
+    array of its block, and no table of hashes is made of all matches.
     """
 
     def join_to(self, source: DataFrame, how: str) -> DataFrame:
@@ -84,7 +85,7 @@ class IndexedMatches(Matches):
         return [name for name in arrays if name != FOUND]
 
     def _looked_up(self, source: DataFrame) -> DataFrame:
-        same = F.expr(f"shiftright({SOURCE}, {_INDEX_BITS}) = {_PART}")
+        same = F.expr(f"shiftright({SOURCE}, {_INDEX_BITS}) = {_BLOCK}")
         found = F.expr(f"get({_ARRAY}{FOUND}, {_INDEX})")
         return source.join(F.broadcast(self.rows), same, "left").withColumn(FOUND, found)
 
@@ -114,11 +115,11 @@ def _looked_at(pairs: DataFrame, table: pa.Table, places: KnownFiles) -> Matches
     return Matches(pairs, touched, counts, _has_more_rows(found))
 
 
-def look_once(joined: DataFrame, places: KnownFiles) -> Matches:
-    """The same where every matched row is replaced by one of the source: only places and row ids need to be known."""
+def look_once(joined: DataFrame, places: KnownFiles, clause: int) -> Matches:
+    """The same where one clause replaces every matched row by that of the source: places and row ids are enough."""
     table = joined.toArrow()
     touched = places.collected(table)
-    counts = {0: table.num_rows} if table.num_rows else {}
+    counts = {clause: table.num_rows} if table.num_rows else {}
     spark, twice = joined.sparkSession, _has_more_rows(touched)
     pairs = table.drop_columns(places.names)
     arrays = _as_arrays(pairs)
@@ -132,25 +133,24 @@ def look_once(joined: DataFrame, places: KnownFiles) -> Matches:
 def _as_arrays(pairs: pa.Table) -> pa.Table | None:
     """What `IndexedMatches` needs; None where a row of the source matches twice, or arrays would be mostly empty."""
     numbers = pairs[SOURCE].to_numpy()
-    parts, part = np.unique(numbers >> _INDEX_BITS, return_inverse=True)
-    index = numbers & _INDEX_MASK
-    lengths = np.zeros(len(parts), np.int64)
-    np.maximum.at(lengths, part, index + 1)
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    if starts[-1] > _SPARSE * len(numbers) + _BROADCAST_AT_MOST:
+    blocks, block = np.unique(numbers >> _INDEX_BITS, return_inverse=True)
+    length = 1 << _INDEX_BITS
+    sparse = len(blocks) * length > _SPARSE * len(numbers) and len(blocks) > _FEW_BLOCKS
+    if sparse or len(numbers) > _BROADCAST_AT_MOST:
         return None
-    places = starts[part] + index
-    found = np.zeros(starts[-1], bool)
+    places = block * length + (numbers & _INDEX_MASK)
+    found = np.zeros(len(blocks) * length, bool)
     found[places] = True
     if np.count_nonzero(found) < len(numbers):
         return None
-    row_of = np.zeros(starts[-1], np.int64)
+    row_of = np.zeros(len(found), np.int64)
     row_of[places] = np.arange(len(numbers))
     taken = pa.array(row_of, mask=~found)
     values = {FOUND: pa.array(found)}
     values |= {name: pairs[name].combine_chunks().take(taken) for name in pairs.column_names if name != SOURCE}
+    starts = np.arange(0, len(found) + 1, length)
     lists = {f"{_ARRAY}{name}": pa.ListArray.from_arrays(starts, array) for name, array in values.items()}
-    return pa.table({_PART: pa.array(parts, pa.int64()), **lists})
+    return pa.table({_BLOCK: pa.array(blocks, pa.int64()), **lists})
 
 
 def _has_more_rows(touched: Sequence[FilePositions]) -> bool:

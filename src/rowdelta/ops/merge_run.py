@@ -82,7 +82,8 @@ class MergeRun:
             places = places_of(target, rows)
             joined = self._joined(places.mark(rows), source)
             if self._replaces_rows and isinstance(places, KnownFiles) and places.one_by_one:
-                matches = look_once(joined.select(*self._kept_names(target, places), SOURCE), places)
+                ((number, _),) = self._all_updates
+                matches = look_once(joined.select(*self._kept_names(target, places), SOURCE), places, number)
                 new_rows = self._replacements(target, source, matches)
                 return self._apply(target, source, matches, new_rows, keys=keys, started=started)
             with kept(self._pairs_frame(target, joined, places)) as pairs:

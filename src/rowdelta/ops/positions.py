@@ -20,7 +20,7 @@ from rowdelta.ops.target import FILE, POSITION
 from rowdelta.scan import PARTITION, SPEC, block_and_bit, unpack_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
     from pyroaring import BitMap64
@@ -183,7 +183,7 @@ def places_of(target: Target, rows: DataFrame) -> Places:
     assert target.files is not None
     handle = target.handle
     manifests = [manifest for manifest in target.files.listing.records if not manifest.get("content")]
-    files, rows_at_most = (_total(manifests, what) for what in ("files", "rows"))
+    files, rows_at_most = (target.files.count(what) for what in ("files", "rows"))
     if (files is None or files > _FILES_KNOWN_AT_MOST) and _rows_know_partitions(handle):
         return NamedFiles(handle, rows)
     entries = [entry for manifest in manifests for entry in handle.manifests.data(manifest)]
@@ -194,13 +194,6 @@ def places_of(target: Target, rows: DataFrame) -> Places:
 def _rows_know_partitions(handle: TableHandle) -> bool:
     named = partition_names(handle)
     return all(part.field_id in named for spec in handle.metadata.specs.values() for part in spec.fields)
-
-
-def _total(manifests: Sequence[Mapping[str, Any]], what: str) -> int | None:
-    """How many live files or rows manifests have; None where one does not say."""
-    counts = [manifest.get(f"{kind}_{what}_count") for manifest in manifests for kind in ("added", "existing")]
-    known = [int(count) for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
 
 
 def collect_positions_in(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import InputError
@@ -18,15 +19,37 @@ if TYPE_CHECKING:
 _WIDER = {("int", "bigint"), ("float", "double")}
 
 
-def grow_schema(handle: TableHandle, changes: DataFrame, new_columns: Sequence[str]) -> list[str]:
-    """Adds columns, and widens `int` and `float` columns whose changes are wider; returns what was done."""
-    statements = []
-    types = handle.column_types
-    for column in types.fields:
+@dataclass(frozen=True)
+class Growth:
+    """What changes need that a table does not have.
+
+    Attributes:
+        new: Columns to add.
+        wider: `int` and `float` columns of the table whose changes are wider.
+        statements: The same as parts of `ALTER TABLE`.
+    """
+
+    new: tuple[str, ...]
+    wider: tuple[str, ...]
+    statements: tuple[str, ...]
+
+    def apply(self, handle: TableHandle) -> None:
+        """Changes the table's schema."""
+        for statement in self.statements:
+            handle.spark.sql(f"ALTER TABLE {handle.full_name} {statement}")
+        if self.statements:
+            handle.refresh()
+
+
+def growth_for(handle: TableHandle, changes: DataFrame, new_columns: Sequence[str]) -> Growth:
+    """What must become of a table's schema before it can take changes."""
+    statements, wider = [], []
+    for column in handle.column_types.fields:
         found = [name for name in changes.columns if name.lower() == column.name.lower()]
         have = changes.schema[found[0]].dataType.simpleString() if found else ""
         if (column.dataType.simpleString(), have) in _WIDER:
             statements.append(f"ALTER COLUMN {quote(column.name)} TYPE {have}")
+            wider.append(column.name)
     for name in new_columns:
         kind = changes.schema[name].dataType.simpleString()
         if "void" in kind:
@@ -34,8 +57,4 @@ def grow_schema(handle: TableHandle, changes: DataFrame, new_columns: Sequence[s
                 f"column {name!r} of the changes has no type", hint=f"cast it: col('{name}').cast('string')"
             )
         statements.append(f"ADD COLUMN {quote(name)} {sql_type(changes, name)}")
-    for statement in statements:
-        handle.spark.sql(f"ALTER TABLE {handle.full_name} {statement}")
-    if statements:
-        handle.refresh()
-    return statements
+    return Growth(tuple(new_columns), tuple(wider), tuple(statements))

@@ -19,7 +19,7 @@ from rowdelta.ops.key_input import check_keys
 from rowdelta.ops.merge import Merge
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.refusals import REQUIRED_HINT, refusals
-from rowdelta.ops.schema_growth import grow_schema
+from rowdelta.ops.schema_growth import growth_for
 from rowdelta.ops.scopes import scope_of_key
 from rowdelta.ops.target import LAST_UPDATED, LINEAGE_VERSION, ROW_ID
 from rowdelta.scan import quote
@@ -122,8 +122,7 @@ class Upsert(Operation[UpsertResult]):
         started = time.monotonic()
         self._handle.refresh()
         if self._merge_schema:
-            strangers = unknown_columns(self._handle, self._changes, self._rules)
-            grow_schema(self._handle, self._changes, strangers)
+            check = self._grown(check)
         if self._columns is not None:
             return self._merged(check, started)
         batch = check_changes(self._handle, self._changes, self._rules)
@@ -139,6 +138,23 @@ class Upsert(Operation[UpsertResult]):
             with self._staged(batch, changes if once else batch.last(changes), changes) as rows:
                 written = writer.write(prepared)
         return self._commit(rows, written, prepared, started)
+
+    def _grown(self, check: Callable[[], None]) -> Callable[[], None]:
+        """Changes the schema where it must be; returns the check, or none where it has been made.
+
+        What is wrong with the changes must show before that: then the table stays as it is.
+        """
+        growth = growth_for(self._handle, self._changes, unknown_columns(self._handle, self._changes, self._rules))
+        rehearsed = bool(growth.new) and not growth.wider  # what is too wide cannot be tried
+        if rehearsed:
+            only = None if self._columns is None else [name for name in self._partial() if name not in growth.new]
+            batch = check_changes(self._handle, self._changes.drop(*growth.new), self._rules, only)
+            rows = batch.rows(batch.last(), []) if only is None else batch.last()
+            with refusals(REQUIRED_HINT):
+                rows.write.format("noop").mode("overwrite").save()
+            check()
+        growth.apply(self._handle)
+        return (lambda: None) if rehearsed else check
 
     def _writer(self, last: DataFrame, scope: str) -> KeyWriter:
         return KeyWriter(self._handle, check_keys(self._handle, last, self._rules.key, scope), self._encoding)

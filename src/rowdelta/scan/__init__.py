@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rowdelta.scan.applicable import applicable
 from rowdelta.scan.checks import check_deletes
 from rowdelta.scan.filters import PARTITION, SPEC
 from rowdelta.scan.integer_keys import IntegerKeys, integer_sql, is_integer
@@ -18,7 +17,6 @@ __all__ = [
     "SPEC",
     "IntegerKeys",
     "LiveRows",
-    "applicable",
     "block_and_bit",
     "check_deletes",
     "create_view",
