@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rowdelta.codec.bitmaps import bitmap_from_sorted, bitmap_to_numpy
+from rowdelta.codec.bitmaps import bitmap_from_sorted, bitmap_to_numpy, sorted_distinct
 from rowdelta.codec.delta import DeletionVectorDescriptor, decode_dv, dv_path, to_vector_blob
 from rowdelta.codec.edv import (
     EDV_V1,
@@ -74,5 +74,6 @@ __all__ = [
     "read_puffin",
     "register_codec",
     "register_compression",
+    "sorted_distinct",
     "to_vector_blob",
 ]

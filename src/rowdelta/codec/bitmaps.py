@@ -12,6 +12,19 @@ from pyroaring import BitMap64
 from rowdelta.errors import FormatError
 
 
+def sorted_distinct(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The values in ascending order, each once; keys often come in runs, for which this is far faster than `np.unique`.
+
+    Examples:
+        >>> sorted_distinct(np.array([3, 1, 3])).tolist()
+        [1, 3]
+    """
+    values = np.sort(values, kind="stable")
+    first = np.ones(len(values), bool)
+    first[1:] = values[1:] != values[:-1]
+    return values if first.all() else values[first]
+
+
 def bitmap_from_sorted(values: npt.NDArray[Any]) -> BitMap64:
     """Build a bitmap from a sorted integer array; equal neighbours count once.
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.codec import decode_hashed, read_blob
+from rowdelta.codec import decode_hashed, read_blob, sorted_distinct
 from rowdelta.encoding import BatchStatistics, DeleteBatch, DeleteEncoding, FileContent, KeyColumn, choose_encoding
 from rowdelta.errors import EncodingError
 from rowdelta.iceberg import ContentFile, NewDelete, column_path, delete_rows, footer
@@ -157,7 +157,7 @@ class EqualityRewrite:
                 numbers = values.drop_null().combine_chunks()
                 width = pa.int32() if numbers.type.bit_width == 32 else pa.int64()  # noqa: PLR2004 - int and date
                 arrays.append(numbers.view(width).to_numpy().astype(np.int64))
-        return IntegerBatch((), np.unique(np.concatenate(arrays)), has_null)
+        return IntegerBatch((), sorted_distinct(np.concatenate(arrays)), has_null)
 
     def _hashed_keys(self, entry: DeleteEntry, columns: Sequence[Field]) -> pa.Table:
         file = footer(self._handle, entry.path, entry.file_size_in_bytes)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
+from rowdelta.codec import sorted_distinct
 from rowdelta.encoding import BatchStatistics
 from rowdelta.iceberg import size_in_bytes
 from rowdelta.ops.refusals import refusals
@@ -114,7 +115,7 @@ def _collected(keys: KeyInput, number: str) -> list[IntegerBatch]:
     batches = []
     for partition, rows in _by_partition(table, parts):
         column = rows["k"].combine_chunks()
-        found = np.unique(column.drop_null().to_numpy())
+        found = sorted_distinct(column.drop_null().to_numpy())
         batches.append(IntegerBatch(partition, found, column.null_count > 0, rows.num_rows))
     return batches
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
+from rowdelta.codec import sorted_distinct
 from rowdelta.iceberg import arrow_frame
 from rowdelta.ops.merge_clauses import NO_ACTION
 from rowdelta.ops.positions import KnownFiles
@@ -133,12 +134,13 @@ def look_once(joined: DataFrame, places: KnownFiles, clause: int) -> Matches:
 def _as_arrays(pairs: pa.Table) -> pa.Table | None:
     """What `IndexedMatches` needs; None where a row of the source matches twice, or arrays would be mostly empty."""
     numbers = pairs[SOURCE].to_numpy()
-    blocks, block = np.unique(numbers >> _INDEX_BITS, return_inverse=True)
+    block_of = numbers >> _INDEX_BITS
+    blocks = sorted_distinct(block_of)
     length = 1 << _INDEX_BITS
     sparse = len(blocks) * length > _SPARSE * len(numbers) and len(blocks) > _FEW_BLOCKS
     if sparse or len(numbers) > _BROADCAST_AT_MOST:
         return None
-    places = block * length + (numbers & _INDEX_MASK)
+    places = np.searchsorted(blocks, block_of) * length + (numbers & _INDEX_MASK)
     found = np.zeros(len(blocks) * length, bool)
     found[places] = True
     if np.count_nonzero(found) < len(numbers):

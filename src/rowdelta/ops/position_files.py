@@ -13,7 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowdelta.codec import Blob, PuffinWriter, bitmap_from_sorted, bitmap_to_numpy, decode_vector, encode_vector
+from rowdelta.codec import (
+    Blob,
+    PuffinWriter,
+    bitmap_from_sorted,
+    bitmap_to_numpy,
+    decode_vector,
+    encode_vector,
+    sorted_distinct,
+)
 from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.iceberg import ContentFile, NewDelete, position_rows
 from rowdelta.ops.key_batches import partition_json
@@ -110,7 +118,7 @@ def _legacy_positions(handle: TableHandle, files: SnapshotFiles, paths: set[str]
     ends = np.cumsum(np.bincount(codes, minlength=len(names.dictionary)))[:-1]
     parts = np.split(positions[order], ends)
     return {
-        path: bitmap_from_sorted(np.unique(part))
+        path: bitmap_from_sorted(sorted_distinct(part))
         for path, part in zip(names.dictionary.to_pylist(), parts, strict=True)
     }
 

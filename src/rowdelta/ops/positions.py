@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.codec import bitmap_from_sorted
+from rowdelta.codec import bitmap_from_sorted, sorted_distinct
 from rowdelta.errors import TableError
 from rowdelta.iceberg import arrow_frame, partition_names
 from rowdelta.ops.key_batches import partition_json
@@ -164,8 +164,7 @@ class KnownFiles(Places):
         """The same of marked rows that have been collected already."""
         found = []
         for code, (positions,) in _by_code(table[CODE].to_numpy(), [table[POSITION].to_numpy()]):
-            distinct = positions if np.all(positions[1:] > positions[:-1]) else np.unique(positions)
-            found.append(self._of(code, distinct, len(positions)))
+            found.append(self._of(code, sorted_distinct(positions), len(positions)))
         return found
 
     def _of(self, code: int, positions: npt.NDArray[np.int64], rows: int) -> FilePositions:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rowdelta.codec import sorted_distinct
 from rowdelta.iceberg import together
 from rowdelta.scan.integer_keys import IntegerKeys
 
@@ -70,7 +70,5 @@ def _distinct(column: pa.ChunkedArray) -> IntegerKeys:
     values = column.drop_null().combine_chunks()
     if pa.types.is_date32(values.type):
         values = values.cast(pa.int32())
-    keys = values.cast(pa.int64()).to_numpy()
-    if not (keys[1:] > keys[:-1]).all():
-        keys = np.unique(keys)
+    keys = sorted_distinct(values.cast(pa.int64()).to_numpy())
     return IntegerKeys(keys, has_null=column.null_count > 0)
