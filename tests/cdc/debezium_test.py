@@ -37,7 +37,8 @@ def read(
 
 
 def ordered(records: DataFrame) -> list[Row]:
-    return records.orderBy("_rd_order.offset", "_rd_deleted").collect()
+    order = "_rd_order.offset" if "struct" in dict(records.dtypes)["_rd_order"] else "_rd_order"
+    return records.orderBy(order, "_rd_deleted").collect()
 
 
 def unscaled(number: int) -> str:
@@ -199,11 +200,75 @@ def test_a_delete_is_named_by_its_message_key(spark: SparkSession) -> None:
         (1, bytearray(json.dumps(key).encode()), event("d", None, None).encode()),
         (2, bytearray(b'{"id": 5}'), event("d", {"id": 6}, None).encode()),
         (3, None, event("d", None, None).encode()),
-        (4, bytearray(b'{"id": 5}'), None),
     ]
     frame = spark.createDataFrame(rows, "offset bigint, key binary, value binary")
     shape = Shape(spark.createDataFrame([], "id bigint NOT NULL, v string").schema, ("id",))
     found = ordered(rd.cdc.Debezium().read(frame, shape))
     assert [one.id for one in found[:3]] == [5, 7, 6]
     assert found[3]._rd_bad == "a delete has neither 'before' nor a key"
-    assert found[4]._rd_skip
+
+
+def test_a_message_without_a_value_deletes_its_key(spark: SparkSession) -> None:
+    rows = [
+        (0, '{"id": 5}', None),
+        (1, '{"schema": {}, "payload": {"id": 6}}', json.dumps({"schema": None, "payload": None})),
+        (2, '{"other": 5}', None),
+        (3, "7", None),
+        (4, None, None),
+    ]
+    frame = spark.createDataFrame(rows, "offset bigint, key string, value string")
+    shape = Shape(spark.createDataFrame([], "id bigint NOT NULL, v string NOT NULL").schema, ("id",))
+    found = ordered(rd.cdc.Debezium().read(frame, shape))
+    assert [one._rd_skip for one in found] == [False, False, True, True, True]
+    assert [(one.id, one._rd_deleted) for one in found[:2]] == [(5, True), (6, True)]
+    assert [one._rd_bad for one in found] == [None] * 5
+
+
+def test_a_typed_source_keeps_microseconds_and_digits(spark: SparkSession) -> None:
+    columns = "id bigint NOT NULL, ts timestamp, tn timestamp_ntz, d decimal(20,2)"
+    image = (
+        "named_struct('id', 1L, 'ts', timestamp_micros(-3000000000000001), "
+        "'tn', timestamp_ntz'1850-01-01 00:00:00.123456', 'd', 12345678901234567.89)"
+    )
+    frame = spark.sql(f"SELECT 'u' op, {image} before, {image} after, 1L ts_ms")
+    records = rd.cdc.Debezium().read(frame, Shape(spark.createDataFrame([], columns).schema, ("id",)))
+    one = records.selectExpr("_rd_bad", "unix_micros(ts) AS ts", "string(tn) AS tn", "d").head()
+    assert one is not None
+    assert tuple(one) == (None, -3000000000000001, "1850-01-01 00:00:00.123456", Decimal("12345678901234567.89"))
+
+
+def test_absurd_times_stop_nothing(spark: SparkSession) -> None:
+    values = [event("c", None, {"id": 1}, at) for at in (2**63 - 1, -(2**63), 1_700_000_000_000)]
+    found = read(spark, "id bigint NOT NULL", values)
+    assert [(one._rd_at is None, one._rd_bad) for one in found] == [(True, None), (True, None), (False, None)]
+    columns = [event("c", None, {"id": 1, name: -(2**63)}) for name in ("ts", "tn")]
+    reader = rd.cdc.Debezium(time_unit="nanos")
+    found = read(spark, "id bigint NOT NULL, ts timestamp, tn timestamp_ntz", columns, reader)
+    assert [one._rd_bad[:11] for one in found] == ["column 'ts'", "column 'tn'"]
+
+
+def test_decimals_that_come_as_numbers_keep_every_digit(spark: SparkSession) -> None:
+    inner = "s struct<d: decimal(38,19), f: double>, a array<decimal(20,2)>, m map<string, decimal(20,2)>"
+    columns = f"id bigint NOT NULL, d decimal(20,2), {inner}, f double, t string"
+    long = '\\"d\\": 0.12345678901234567 ' * 5000
+    after = (
+        '{"id": 1, "d": 12345678901234567.89, "s": {"d": -1.2345678901234567891, "f": 0.30000000000000004}, '
+        '"a": [1, 12345678901234567.89, null, "2.5", 12345678901234567.9E0], '
+        '"m": {"x, 1.5": 1, "y\\"": 12345678901234567.89, "z": 1234567890123456789E-2}, '
+        f'"f": 0.30000000000000004, "t": "{long}"}}'
+    )
+    big, other = Decimal("12345678901234567.89"), Decimal("12345678901234567.90")
+    fields = [{"field": "d", "name": DECIMAL, "parameters": {"scale": "2"}}]
+    schema = json.dumps({"fields": [{"field": "after", "fields": fields}]})
+    values = [f'{{"op": "c", "after": {after}}}', f'{{"schema": {schema}, "payload": {{"op": "c", "after": {after}}}}}']
+    found = read(spark, columns, values)
+    assert [one._rd_raw for one in found] == values
+    found += read(spark, columns, [after], rd.cdc.JsonRows())
+    for one in found:
+        assert one._rd_bad is None
+        assert (one.d, one.s.d, one.s.f, one.f) == (big, Decimal("-1.2345678901234567891"), 0.1 + 0.2, 0.1 + 0.2)
+        assert one.a == [Decimal(1), big, None, Decimal("2.5"), other]
+        assert one.m == {"x, 1.5": Decimal(1), 'y"': big, "z": big}
+        assert one.t == long.replace("\\", "")
+    refused = read(spark, columns, ['{"op": "c", "after": {"id": 1, "d": 1.000000000000000001}}'])
+    assert refused[0]._rd_bad == "column 'd' is decimal(20,2), but the value is 1.000000000000000001"

@@ -46,6 +46,18 @@ def test_a_message_without_a_value_is_not_lost_where_no_op_tells_deletes(spark: 
     assert found[1]._rd_bad.startswith("the message has no value")
 
 
+def test_fields_that_the_table_does_not_have_are_refused_or_left_out(spark: SparkSession) -> None:
+    values: list[str | None] = ['{"id": 1, "V": "a", "more": 2}', '{"id": 1, "v": "a", "Op": "u"}', '{"id": 1}']
+    bad = [one._rd_bad for one in read(spark, rd.cdc.JsonRows(), values)]
+    assert bad == ["the table has no column V, more", "the table has no column Op", None]
+    left_out = read(spark, rd.cdc.JsonRows(unknown_fields="ignore"), values)
+    assert [(one._rd_bad, one.v) for one in left_out] == [(None, None), (None, "a"), (None, None)]
+    (one,) = read(spark, rd.cdc.JsonRows("id bigint, V string", unknown_fields="bad"), values[:1])
+    assert one._rd_bad == "the table has no column more"
+    with pytest.raises(rd.InputError, match="unknown_fields='drop' is not known"):
+        rd.cdc.JsonRows(unknown_fields="drop")
+
+
 def test_a_schema_names_what_is_read(spark: SparkSession) -> None:
     reader = rd.cdc.JsonRows("id bigint, v string, at timestamp", time_unit="micros")
     (one,) = read(spark, reader, ['{"id": 1, "at": 1000000, "more": true}'])

@@ -119,7 +119,7 @@ def _follow_events(driver: Driver, folder: Path, topic: str) -> None:
     assert driver.run(config) == []  # all is taken
     driver.ask(topic=topic, send=[[key[2], event("d", None, None, 6)], [key[2], None]])  # a delete and its tombstone
     (batch,) = driver.run(config)
-    assert (batch["batch_id"], batch["records"], batch["skipped"], batch["resolved"]) == (1, 2, 1, True)
+    assert (batch["batch_id"], batch["records"], batch["changes"], batch["resolved"]) == (1, 2, 2, True)
     assert driver.ask(read="lake.db.events") == [[1, "b", "2.50"], [3, "r", None]]
     assert [row[3] for row in driver.ask(read="lake.db.events_quarantine")] == ["{no json"]
 

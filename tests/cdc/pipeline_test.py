@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import rowdelta as rd
 from rowdelta.cli.app import app
 from rowdelta.cli.pipeline_config import read_config
+from rowdelta.cli.pipeline_run import _format
 from tests.support.events import event
 from tests.support.frames import assert_same_rows
 
@@ -54,6 +55,18 @@ def test_a_wrong_pipeline_file_is_refused(tmp_path: Path) -> None:
         file.write_text(text)
         with pytest.raises(rd.InputError, match=message):
             read_config(file)
+
+
+def test_unknown_fields_of_a_pipeline_are_those_of_its_reader(tmp_path: Path) -> None:
+    file = tmp_path / "pipeline.yaml"
+    for text, reader in {
+        "format: changes": rd.cdc.JsonRows(),
+        "format: changes\nunknown_fields: ignore": rd.cdc.JsonRows(unknown_fields="ignore"),
+        "format: debezium": rd.cdc.Debezium(),
+        "format: debezium\nunknown_fields: ignore": rd.cdc.Debezium(unknown_fields="ignore"),
+    }.items():
+        file.write_text(f"table: t\nkey: id\ncheckpoint: c\nsource: {{files: x}}\n{text}\n")
+        assert _format(read_config(file)) == reader
 
 
 def test_the_worked_example_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

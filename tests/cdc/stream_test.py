@@ -235,6 +235,42 @@ def test_rows_with_an_op_column_are_taken(spark: SparkSession, table_name: str, 
     assert_same_rows(table.read(), [(1, "b", 2), (3, "c", 3)])
 
 
+def test_events_are_kept_to_partitions_where_the_key_tells_them(
+    spark: SparkSession, table_name: str, events: EventFolder
+) -> None:
+    table = create(spark, table_name, "id bigint NOT NULL, region string", "region")
+    events.add([event("c", None, {"id": number, "region": "EU"}) for number in (1, 2)])
+    events.add([event("d", {"id": 1, "region": "EU"}, None, 2)])
+    with pytest.raises(rd.InputError, match=r"does not say the partition: .* is partitioned by region"):
+        events.run(spark, table, scope="partition")
+    source = spark.readStream.option("maxFilesPerTrigger", 1).text(str(events.folder / "inbox"))
+    stream = rd.cdc.stream(source, table, ["region", "id"], format="debezium", scope="partition")
+    stream.start(events.checkpoint, available_now=True).await_termination()
+    assert_same_rows(table.read(), [(2, "EU")])
+
+
+def test_a_lone_tombstone_deletes_its_row(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+    table = create(spark, table_name, COLUMNS, properties=EDV)
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 'a', 1), (2, 'a', 2), (3, 'a', 3)")
+    messages = [
+        ('{"id": 1}', None),
+        (None, None),
+        ('{"id": 2}', event("d", None, None)),
+        ('{"id": 2}', None),
+        ('{"id": 2}', event("c", None, row(2, "again"), 2)),
+    ]
+    frame = spark.createDataFrame(
+        [(*message, n) for n, message in enumerate(messages)], "key string, value string, offset int"
+    )
+    frame.coalesce(1).write.parquet(str(tmp_path / "inbox"))
+    source = spark.readStream.schema(frame.schema).parquet(str(tmp_path / "inbox"))
+    progress: list[rd.cdc.BatchProgress] = []
+    stream = rd.cdc.stream(source, table, "id", format="debezium", on_progress=progress.append)
+    stream.start(str(tmp_path / "checkpoint"), available_now=True).await_termination()
+    assert_same_rows(table.read(), [(2, "again", 1), (3, "a", 3)])
+    assert (progress[0].records, progress[0].changes, progress[0].skipped, progress[0].bad) == (5, 4, 1, 0)
+
+
 @pytest.mark.slow
 def test_a_delta_change_feed_is_followed(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     table = create(spark, table_name, COLUMNS, properties=EDV)
@@ -264,6 +300,8 @@ def test_what_cannot_be_streamed_is_refused(spark: SparkSession, table_name: str
         "unknown format 'avro'": lambda: rd.cdc.stream(source, table, "id", format="avro"),
         "unknown on_bad 'drop'": lambda: rd.cdc.stream(source, table, "id", on_bad="drop"),
         "time_unit='days' is not known": lambda: rd.cdc.Debezium(time_unit="days"),
+        "the format knows its own order": lambda: rd.cdc.stream(source, table, "id", "n", format="debezium"),
+        "the format knows its own": lambda: rd.cdc.stream(source, table, "id", "n", format=rd.cdc.DeltaFeed()),
     }
     for message, call in refused.items():
         with pytest.raises(rd.InputError, match=message):

@@ -77,7 +77,7 @@ def _shape(stream: ChangeStream, table: Table) -> Shape:
     schema = handle.metadata.schema
     types = handle.column_types
     key = tuple(schema.find(name).name for name in stream.rules.key)
-    return Shape(types, key, grows=bool(stream.options.get("merge_schema")))
+    return Shape(types, key, bool(stream.options.get("merge_schema")), stream.delete_when)
 
 
 def _columns(good: DataFrame) -> list[Column]:

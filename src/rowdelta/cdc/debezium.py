@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rowdelta.cdc.debezium_events import EventSteps
+from rowdelta.cdc.json_objects import check_unknown_fields
 from rowdelta.cdc.json_values import check_notation
-from rowdelta.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.cdc.records import Shape
-
-UNKNOWN_FIELDS: Final = ("bad", "ignore")
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,8 @@ class Debezium:
     Attributes:
         value: The column with the event, as text or bytes. A source that has the columns `op`, `before` and `after`
             themselves is read as it is.
-        key: The column with the message's key; it names the row of a delete whose `before` is empty.
+        key: The column with the message's key; it names the row of a delete whose `before` is empty, and the one that a
+            message without a value (a tombstone) deletes.
         time_unit: What numbers in timestamp columns count: `millis`, `micros` or `nanos`. Not needed where the message
             holds its schema, or times are text; a number is refused otherwise.
         unknown_fields: Fields that the table does not have: `bad` refuses the record, `ignore` leaves them out.
@@ -46,8 +45,7 @@ class Debezium:
     decimals: str = "text"
 
     def __post_init__(self) -> None:
-        if self.unknown_fields not in UNKNOWN_FIELDS:
-            raise InputError(f"unknown_fields={self.unknown_fields!r} is not known", hint="use 'bad' or 'ignore'")
+        check_unknown_fields(self.unknown_fields)
         check_notation(self.time_unit, self.decimals)
 
     @property

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.cdc.json_objects import CORRUPT, OPTIONS, JsonObject, is_one_object, starts_object, strange_fields
+from rowdelta.cdc.json_objects import CORRUPT, OPTIONS, JsonObject, is_one_object, starts_object, unknown_field_tests
 from rowdelta.cdc.json_values import JsonRow
-from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, null_in
+from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, null_in, row_as_json
 from rowdelta.errors import InputError
 from rowdelta.scan import quote
 
@@ -72,7 +72,11 @@ class EventSteps:
                 *(value.alias(f"new {name}") for name, value in self._rows.values(self._after).items()),
                 *(value.alias(f"old {name}") for name, value in self._keys.values(self._before).items()),
             ],
-            ["*", F.when(~F.col(SKIP), first_reason(*self._tests())).alias(BAD)],
+            [
+                "*",
+                (F.col("tombstone") & ~self._has_message_key()).alias(SKIP),
+                F.when(~F.col("tombstone"), first_reason(*self._tests())).alias(BAD),
+            ],
             *self._changes(),
         ]
 
@@ -86,14 +90,14 @@ class EventSteps:
         tombstone = F.col(RAW).isNull() | F.trim(RAW).isin("", "null") | wrapped_nothing
         return [
             [text.alias(RAW), message_key.alias("message_key"), *self._places],
-            ["*", F.from_json(RAW, _ENVELOPE, OPTIONS).alias("outer")],
+            ["*", F.from_json(self._rows.exact(F.col(RAW)), _ENVELOPE, OPTIONS).alias("outer")],
             [
                 RAW,
                 "message_key",
                 *self._places,
                 event.alias("event"),
                 _declared(F.col("outer.schema")).alias("declared"),
-                F.coalesce(tombstone, F.lit(False)).alias(SKIP),
+                F.coalesce(tombstone, F.lit(False)).alias("tombstone"),
             ],
         ]
 
@@ -101,15 +105,22 @@ class EventSteps:
         columns, reader = self._columns, self._reader
         nothing = F.lit(None).cast("string")
         if {"op", "before", "after"} <= set(columns):
-            return F.to_json(F.struct("*")), nothing
+            return row_as_json(), nothing
         if reader.value not in columns:
             raise InputError(
                 f"the source has no column {reader.value!r} with events",
                 hint=f"its columns are {', '.join(columns)}: Debezium(value=...) names the one",
             )
-        whole = F.col(quote(reader.key)).cast("string") if reader.key in columns else nothing
+        whole = self._keys.exact(F.col(quote(reader.key)).cast("string")) if reader.key in columns else nothing
         message_key = F.coalesce(F.get_json_object(whole, "$.payload"), whole)
         return F.col(quote(reader.value)).cast("string"), message_key
+
+    def _has_message_key(self) -> Column:
+        """Whether the message's key names a row, so that a message without a value deletes it."""
+        known = starts_object(F.col("message_key"))
+        for value in self._old.values():
+            known &= value.isNotNull()
+        return known
 
     def _tests(self) -> list[tuple[Column, str | Column]]:
         """Everything that a record can be refused for, most telling first."""
@@ -126,9 +137,7 @@ class EventSteps:
             *((deletes & test, reason) for test, reason in self._keys.problems(self._before, old)),
         ]
         if self._reader.unknown_fields == "bad":
-            for unknown in strange_fields(self._after.text, shape.types):
-                shown = F.concat(F.lit("the table has no column "), F.array_join(unknown, ", "))
-                tests.append((writes & (F.size(unknown) > 0), shown))
+            tests += [(writes & test, reason) for test, reason in unknown_field_tests(self._after.text, shape.types)]
         tests += [(writes & (new[name] == mark), _UNKNOWN_VALUE.format(name)) for name, mark in self._unavailable()]
         required = [*shape.key, *(name for name in shape.required if name not in shape.key)]
         tests += [(writes & test, reason) for test, reason in null_in(required, new)]
@@ -144,7 +153,7 @@ class EventSteps:
         """One change for each record, or two where an update gave its row another key."""
         new, old, is_deleted = self._new, self._old, F.col(DELETED)
         moved = F.col(BAD).isNull() & (F.col("event.op") == "u") & self._differ()
-        deletes = F.coalesce(F.col("event.op") == _DELETE, F.lit(False))
+        deletes = F.col("tombstone") | F.coalesce(F.col("event.op") == _DELETE, F.lit(False))
         steps = F.when(moved, F.array(F.lit(True), F.lit(False))).otherwise(F.array(deletes))
         values = {name: F.when(~is_deleted, value) for name, value in new.items()}
         values |= {name: F.when(is_deleted, old[name]).otherwise(new[name]) for name in self._shape.key}
@@ -156,7 +165,8 @@ class EventSteps:
                 F.struct("event.ts_ms", *_position(), *self._places).alias(ORDER),
                 BAD,
                 RAW,
-                F.timestamp_millis(F.coalesce("place.ts_ms", "event.ts_ms")).alias(AT),
+                # null where the number is absurd: `timestamp_millis` would fail
+                F.timestamp_micros(F.try_multiply(F.coalesce("place.ts_ms", "event.ts_ms"), F.lit(1000))).alias(AT),
                 SKIP,
                 F.coalesce(F.col("moved") & is_deleted, F.lit(False)).alias(EXTRA),
             ],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, refused_values
+from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, refused_values, row_as_json
 from rowdelta.errors import InputError
 from rowdelta.scan import quote
 
@@ -55,16 +55,17 @@ class DeltaFeed:
                 hint="read it with option('readChangeFeed', 'true')",
             )
         kind = F.col("_change_type")
-        deleted = F.coalesce(kind.isin(*_DELETES), F.lit(False))
+        is_old = F.coalesce(kind.isin(*_DELETES), F.lit(False))
+        deleted = shape.deletes(is_old)
         strange = ~F.coalesce(kind.isin(*_WRITES, *_DELETES), F.lit(False))
         shown = F.concat(F.lit("unknown change type "), F.coalesce(kind, F.lit("null")))
         reason = first_reason((strange, shown), *refused_values(frame, shape, deleted))
         return frame.select(
             *(F.col(quote(name)) for name in frame.columns if name not in _COLUMNS),
             deleted.alias(DELETED),
-            F.struct(F.col("_commit_version"), F.when(deleted, 0).otherwise(1).alias("step")).alias(ORDER),
+            F.struct(F.col("_commit_version"), F.when(is_old, 0).otherwise(1).alias("step")).alias(ORDER),
             reason.alias(BAD),
-            F.to_json(F.struct("*")).alias(RAW),
+            row_as_json().alias(RAW),
             F.col("_commit_timestamp").alias(AT),
             F.lit(False).alias(SKIP),
             F.lit(False).alias(EXTRA),

@@ -16,6 +16,11 @@ _OBJECT: Final = r"^\{"
 _BASE64: Final = r"^[A-Za-z0-9+/]+={0,2}$"
 _MOST_DIGITS: Final = 38
 _HEX_DIGITS: Final = 32  # 16 bytes hold more than the 38 digits that a decimal has
+# A number with a fraction or an exponent, and what may stand before it in an array or a map.
+_FRACTION: Final = r"(-?\d+)(?=[.eE])(?:\.(\d*))?([eE][+-]?\d+)?"
+_TEXT: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_NEXT: Final = r"[\s\]]*,[\s\[]*"
+_OTHERS: Final = rf"(?:{_TEXT}|null|-?\d+){_NEXT}"
 
 
 def is_base64(raw: Column) -> Column:
@@ -42,6 +47,34 @@ def decimal_of_base64(raw: Column, scale: Column, kind: T.DecimalType) -> Column
     if kind.precision == _MOST_DIGITS:  # there is no wider type that would show lost digits
         fits &= scale <= kind.scale
     return F.when(fits, _of_text(text, kind))
+
+
+def quoted_decimals(text: Column, types: T.StructType) -> Column:
+    """JSON with fractions in quotes where they are for decimals: Spark takes a number for a double, text as it is.
+
+    They are found by the names of their fields. One that names floats in another place is left as it is.
+    """
+    floats = {name for name, *_ in _leaves(types, (T.FloatType, T.DoubleType))}
+    decimals = [leaf for leaf in _leaves(types, (T.DecimalType,)) if leaf[0] not in floats]
+    for in_map, opening, key in ((False, r"[\s\[]*", ""), (True, r"\{\s*", rf"{_TEXT}\s*:\s*")):
+        names = "|".join(sorted({rf"\Q{name}\E" for name, is_map in decimals if is_map == in_map}))
+        if names:
+            start = rf'"(?:{names})"\s*:\s*{opening}|\G(?!^){_NEXT}'  # \G: right behind the one before
+            text = F.regexp_replace(text, rf"((?:{start})(?:{key}{_OTHERS})*+{key}){_FRACTION}", '$1"$2.$3$4"')
+    return text
+
+
+def _leaves(
+    kind: T.DataType, wanted: tuple[type[T.DataType], ...], name: str = "", *, in_map: bool = False
+) -> list[tuple[str, bool]]:
+    """The fields with values of some types, in arrays and maps too, and whether they are maps."""
+    if isinstance(kind, T.StructType):
+        return [leaf for part in kind.fields for leaf in _leaves(part.dataType, wanted, part.name)]
+    if isinstance(kind, T.ArrayType):
+        return _leaves(kind.elementType, wanted, name, in_map=in_map)
+    if isinstance(kind, T.MapType):
+        return _leaves(kind.valueType, wanted, name, in_map=True)
+    return [(name, in_map)] if isinstance(kind, wanted) else []
 
 
 def _of_text(raw: Column, kind: T.DecimalType) -> Column:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from rowdelta.errors import InputError
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 CORRUPT: Final = "_rd_corrupt"
 OPTIONS: Final = {"columnNameOfCorruptRecord": CORRUPT}
+UNKNOWN_FIELDS: Final = ("bad", "ignore")
 
 
 def is_one_object(text: Column) -> Column:
@@ -28,14 +30,28 @@ def starts_object(text: Column) -> Column:
     return F.coalesce(F.ltrim(text).startswith("{"), F.lit(False))
 
 
-def strange_fields(text: Column, types: T.StructType, path: str = "$", prefix: str = "") -> list[Column]:
+def check_unknown_fields(choice: str) -> None:
+    """Refuses ways to treat unknown fields that are not known."""
+    if choice not in UNKNOWN_FIELDS:
+        raise InputError(f"unknown_fields={choice!r} is not known", hint="use 'bad' or 'ignore'")
+
+
+def unknown_field_tests(text: Column, types: T.StructType) -> list[tuple[Column, Column]]:
+    """Tests for fields that are not columns, each with its reason."""
+    return [
+        (F.size(unknown) > 0, F.concat(F.lit("the table has no column "), F.array_join(unknown, ", ")))
+        for unknown in _strange_fields(text, types)
+    ]
+
+
+def _strange_fields(text: Column, types: T.StructType, path: str = "$", prefix: str = "") -> list[Column]:
     """The names of fields that are not columns, in an array for the object and for each struct inside it."""
     known = F.array(*map(F.lit, types.names))
     here = F.array_except(F.json_object_keys(text if path == "$" else F.get_json_object(text, path)), known)
     found = [F.transform(here, lambda name: F.concat(F.lit(prefix), name)) if prefix else here]
     for part in types.fields:
         if isinstance(part.dataType, T.StructType) and "'" not in part.name:
-            found += strange_fields(text, part.dataType, f"{path}['{part.name}']", f"{prefix}{part.name}.")
+            found += _strange_fields(text, part.dataType, f"{path}['{part.name}']", f"{prefix}{part.name}.")
     return found
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.cdc.json_objects import JsonObject, is_one_object
+from rowdelta.cdc.json_objects import JsonObject, check_unknown_fields, is_one_object, unknown_field_tests
 from rowdelta.cdc.json_values import JsonRow, check_notation
 from rowdelta.cdc.op_column import OpColumn
 from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, RAW, SKIP, first_reason
@@ -39,6 +39,8 @@ class JsonRows:
         value: The column with the object, as text or bytes.
         time_unit: What numbers in timestamp columns count: `millis`, `micros` or `nanos`.
         decimals: What text in decimal columns is, as in `Debezium`.
+        unknown_fields: Fields that are not read, also where only upper and lower case differ: `bad` refuses the record,
+            `ignore` leaves them out. Left out, `ignore` where a schema is given, and `bad` otherwise.
         options: Options of Spark's JSON reader.
 
     Examples:
@@ -53,9 +55,12 @@ class JsonRows:
     time_unit: str | None = None
     decimals: str = "text"
     options: dict[str, str] = field(default_factory=dict)
+    unknown_fields: str | None = None
 
     def __post_init__(self) -> None:
         check_notation(self.time_unit, self.decimals)
+        if self.unknown_fields is not None:
+            check_unknown_fields(self.unknown_fields)
 
     @property
     def aside(self) -> tuple[str, ...]:
@@ -76,16 +81,21 @@ class JsonRows:
         nothing = F.lit(None).cast("map<string, struct<name: string, scale: string>>")
         parsed = JsonObject("_rd_parsed", F.col(_TEXT), nothing)
         frame = frame.select(text.alias(_TEXT), offset.cast("bigint").alias(_OFFSET))
-        frame = frame.select("*", rows.parsed(parsed.text).alias(parsed.name))
+        frame = frame.select("*", rows.parsed(rows.exact(parsed.text)).alias(parsed.name))
         frame = frame.select("*", *(value.alias(name) for name, value in rows.values(parsed).items()))
         values = {name: F.col(quote(name)) for name in types.names}
         tests: list[tuple[Column, str | Column]] = [
             (parsed.text.isNull(), "the message has no value, and it is not known what that means"),
             (~is_one_object(parsed.text), "malformed JSON"),
             *rows.problems(parsed, values),
+            *(unknown_field_tests(parsed.text, types) if self._refuses_unknown else ()),
         ]
         problem = F.when(~self._is_nothing(), first_reason(*tests)).alias(_PROBLEM)
         return self._records(frame.select(*values.values(), _TEXT, _OFFSET, problem), shape)
+
+    @property
+    def _refuses_unknown(self) -> bool:
+        return self.unknown_fields == "bad" or (self.unknown_fields is None and self.schema is None)
 
     def _types(self, shape: Shape) -> T.StructType:
         if self.schema is not None:

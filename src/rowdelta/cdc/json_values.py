@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.cdc.json_decimals import DECIMAL, decimal_of_base64, exact_decimal, is_base64
+from rowdelta.cdc.json_decimals import DECIMAL, decimal_of_base64, exact_decimal, is_base64, quoted_decimals
 from rowdelta.cdc.json_objects import CORRUPT, OPTIONS
+from rowdelta.cdc.typed_values import any_of
 from rowdelta.errors import InputError
 
 if TYPE_CHECKING:
@@ -77,6 +78,10 @@ class JsonRow:
         self._options = {**(options or {}), **OPTIONS}
         fields = [T.StructField(column.name, _read_type(column.dataType)) for column in types.fields]
         self._schema = T.StructType([*fields, T.StructField(CORRUPT, T.StringType())])
+
+    def exact(self, text: Column) -> Column:
+        """The text, or one around it, with numbers in quotes where Spark would lose digits of a decimal."""
+        return quoted_decimals(text, self._types)
 
     def parsed(self, text: Column) -> Column:
         """The object as Spark reads it; give it a name, and that name to the other methods."""
@@ -157,7 +162,7 @@ class JsonRow:
         for name, known in _UNITS.items():
             unit = F.when(type_name == name, known).otherwise(unit)
         number = raw.try_cast("bigint")
-        down = F.call_function("div", number - F.pmod(number, F.lit(1000)), F.lit(1000))
+        down = F.call_function("div", F.try_subtract(number, F.pmod(number, F.lit(1000))), F.lit(1000))
         return (
             F.when(unit == "micros", number)
             .when(unit == "millis", F.try_multiply(number, F.lit(1000)))
@@ -170,7 +175,7 @@ class JsonRow:
             return raw.isNotNull() & self._converted(raw, kind, None).isNull()
         if isinstance(kind, T.StructType):
             tests = [self._unfit_part(raw.getField(part.name), part.dataType, part.nullable) for part in kind.fields]
-            inside = _any_of(tests)
+            inside = any_of(*tests)
             return None if inside is None else raw.isNotNull() & inside
         if isinstance(kind, T.ArrayType):
             return self._unfit_items(raw, kind.elementType, kind.containsNull)
@@ -180,7 +185,7 @@ class JsonRow:
 
     def _unfit_part(self, raw: Column, kind: T.DataType, nullable: bool) -> Column | None:  # noqa: FBT001 - of a type
         missing = None if nullable else raw.isNull()
-        return _any_of([self._unfit(raw, kind), missing])
+        return any_of(self._unfit(raw, kind), missing)
 
     def _unfit_items(self, raw: Column, kind: T.DataType, nullable: bool) -> Column | None:  # noqa: FBT001 - of a type
         if nullable and not _holds_text(kind) and not _holds_required(kind):
@@ -192,15 +197,6 @@ class JsonRow:
             return test
 
         return F.exists(raw, is_unfit)
-
-
-def _any_of(tests: list[Column | None]) -> Column | None:
-    found: Column | None = None
-    for test in tests:
-        if test is not None:
-            known = F.coalesce(test, F.lit(False))
-            found = known if found is None else found | known
-    return found
 
 
 def _parts(kind: T.DataType) -> list[T.DataType]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, refused_values
+from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, refused_values, row_as_json
 from rowdelta.errors import InputError
 from rowdelta.scan import quote
 
@@ -57,15 +57,15 @@ class OpColumn:
             strange = ~F.coalesce(op.isin(*(value.lower() for value in (*self.upserts, *self.deletes))), F.lit(False))
             shown = F.coalesce(F.col(quote(self.op)).cast("string"), F.lit("null"))
             tests.append((strange, F.concat(F.lit(f"unknown {self.op} "), shown)))
-        deleted = F.coalesce(op.isin(*(value.lower() for value in self.deletes)), F.lit(False))
+        deleted = shape.deletes(F.coalesce(op.isin(*(value.lower() for value in self.deletes)), F.lit(False)))
         tests += refused_values(frame, shape, deleted)
-        at = F.lit(None).cast("timestamp") if self.at is None else F.col(quote(self.at)).cast("timestamp")
+        at = F.lit(None).cast("timestamp") if self.at is None else F.col(quote(self.at)).try_cast("timestamp")
         return frame.select(
             "*",
             deleted.alias(DELETED),
             F.lit(None).cast("int").alias(ORDER),
             first_reason(*tests).alias(BAD),
-            F.to_json(F.struct("*")).alias(RAW),
+            row_as_json().alias(RAW),
             at.alias(AT),
             F.lit(False).alias(SKIP),
             F.lit(False).alias(EXTRA),

@@ -69,6 +69,16 @@ class Quarantine:
             return TableHandle(self.spark, self.table).full_name
 
 
+def quarantine_of(table: str) -> str:
+    """The name of a table's quarantine, where none is given.
+
+    Examples:
+        >>> quarantine_of("lake.db.orders"), quarantine_of("lake.db.`my orders`")
+        ('lake.db.orders_quarantine', 'lake.db.`my orders_quarantine`')
+    """
+    return f"{table[:-1]}_quarantine`" if table.endswith("`") else f"{table}_quarantine"
+
+
 def _refused(bad: DataFrame, count: int) -> InputError:
     shown = [f"{row[BAD]}: {_short(row[RAW])}" for row in bad.select(BAD, RAW).limit(_SHOWN).collect()]
     some = "" if count <= len(shown) else f", and {count - len(shown):,} more"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from rowdelta.cdc.typed_values import unfit
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
@@ -23,6 +24,12 @@ AT: Final = "_rd_at"
 SKIP: Final = "_rd_skip"
 EXTRA: Final = "_rd_extra"
 HELPERS: Final = (DELETED, ORDER, BAD, RAW, AT, SKIP, EXTRA)
+# By itself Spark writes times to the millisecond.
+_EXACT_TIMES: Final = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    "timeZone": "UTC",
+}
 
 
 @dataclass(frozen=True)
@@ -33,16 +40,27 @@ class Shape:
         types: Its columns.
         key: Which of them identify a row.
         grows: Whether columns become wider where the changes are.
+        delete_when: What the caller takes for deletes, besides those that the reader knows.
     """
 
     types: T.StructType
     key: tuple[str, ...]
     grows: bool = False
+    delete_when: str | Column | None = field(default=None, compare=False)  # Spark's columns cannot be compared
 
     @property
     def required(self) -> list[str]:
         """Columns that may not be null."""
         return [column.name for column in self.types.fields if not column.nullable]
+
+    def deletes(self, known: Column) -> Column:
+        """What the reader knows as a delete, and what the caller does."""
+        return known if self.delete_when is None else known | given_deletes(self.delete_when)
+
+
+def given_deletes(delete_when: str | Column) -> Column:
+    """A caller's predicate; it does not hold where it is null."""
+    return F.coalesce(F.expr(delete_when) if isinstance(delete_when, str) else delete_when, F.lit(False))
 
 
 class Records(Protocol):
@@ -80,6 +98,11 @@ class Records(Protocol):
         """
 
 
+def row_as_json() -> Column:
+    """A typed row as a JSON object, with times to the microsecond."""
+    return F.to_json(F.struct("*"), _EXACT_TIMES)
+
+
 def first_reason(*tests: tuple[Column, str | Column]) -> Column:
     """The reason of the first test that holds, or null."""
     reason = F.lit(None).cast("string")
@@ -110,17 +133,13 @@ def refused_values(frame: DataFrame, shape: Shape, deleted: Column) -> list[tupl
     tests += [(~deleted & test, reason) for test, reason in null_in(others, values)]
     for name, source in given.items():
         have, want = frame.schema[source].dataType, shape.types[name].dataType
-        if not _may_overflow(have, want) or (shape.grows and _widens(want, have)):
+        test = None if shape.grows and _widens(want, have) else unfit(values[name], have, want)
+        if test is None:
             continue
-        shown = F.concat(F.lit(f"column {name!r} is {want.simpleString()}, but the value is "), F.col(quote(source)))
-        unfit = values[name].isNotNull() & values[name].try_cast(want).isNull()
-        tests.append((unfit if name in shape.key else ~deleted & unfit, shown))
+        value = values[name] if isinstance(want, T.NumericType) else F.to_json(values[name])
+        shown = F.concat(F.lit(f"column {name!r} is {want.simpleString()}, but the value is "), value)
+        tests.append((test if name in shape.key else ~deleted & test, shown))
     return tests
-
-
-def _may_overflow(have: T.DataType, want: T.DataType) -> bool:
-    """Whether numbers of one type can be too large for another that they may be stored in."""
-    return isinstance(have, T.NumericType) and isinstance(want, T.NumericType) and have != want
 
 
 def _widens(column: T.DataType, changes: T.DataType) -> bool:

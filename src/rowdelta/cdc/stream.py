@@ -12,12 +12,13 @@ from rowdelta.cdc.delta_feed import DeltaFeed
 from rowdelta.cdc.op_column import OpColumn
 from rowdelta.cdc.policy import ResolvePolicy
 from rowdelta.cdc.progress import terminal_lines
-from rowdelta.cdc.quarantine import ON_BAD, Quarantine
-from rowdelta.cdc.records import DELETED, ORDER
+from rowdelta.cdc.quarantine import ON_BAD, Quarantine, quarantine_of
+from rowdelta.cdc.records import DELETED, ORDER, given_deletes
 from rowdelta.cdc.running import RunningStream
 from rowdelta.errors import InputError
 from rowdelta.iceberg import create_branch
 from rowdelta.ops import ChangeRules
+from rowdelta.ops.scopes import sources_outside
 from rowdelta.table import Table
 from rowdelta.table import table as open_table
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from rowdelta.cdc.progress import Listener
     from rowdelta.cdc.records import Records
+    from rowdelta.iceberg import TableHandle
 
 FORMATS: Final[dict[str, Records]] = {"changes": OpColumn(), "debezium": Debezium(), "delta": DeltaFeed()}
 
@@ -51,6 +53,7 @@ class ChangeStream:
     stream_id: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
     listeners: list[Listener] = field(default_factory=list)
+    delete_when: str | Column | None = None
 
     def start(
         self,
@@ -121,13 +124,14 @@ def stream(
         table: The table.
         key: The column or columns that identify a row.
         order_by: What grows from an older change of a key to a newer one. The formats `debezium` and `delta` know their
-            own order.
+            own order, and refuse another.
         format: `changes` (rows by the names of the table's columns), `debezium`, `delta` (Delta's change data feed), or
             `rd.cdc.OpColumn(...)`, `rd.cdc.JsonRows(...)`, `rd.cdc.Debezium(...)`, `rd.cdc.DeltaFeed()` with options.
         delete_when: Which changes delete their key, besides those that the format knows as deletes.
         columns: Set these alone and keep the rest of an existing row; this reads the table, as a merge does.
         tie: `error` when two different changes of a key are equally new, or `any` to take one of them.
-        scope: As in `t.upsert()`.
+        scope: As in `t.upsert()`. Deletes of the format `debezium` hold their key alone: `partition` is refused there,
+            unless the key says which partition it is.
         encoding: As in `t.upsert()`.
         merge_schema: Add columns to the table that only the changes have. Debezium's events have fields without types:
             add such a column with `ALTER TABLE`, and the stream fills it from its next batch on.
@@ -161,22 +165,31 @@ def stream(
             "merge_schema cannot add fields of Debezium's events to the table: they have no types",
             hint="ALTER TABLE ... ADD COLUMN adds one, also while the stream runs",
         )
+    if order_by is not None and isinstance(records, (Debezium, DeltaFeed)):
+        raise InputError(
+            "the format knows its own order: by another one, deletes could be taken for older than what they delete",
+            hint="leave order_by out",
+        )
+    order = ORDER if order_by is None else order_by
+    rules = ChangeRules.of(key, order, _deletes(delete_when), tie, (DELETED, ORDER, *records.aside))
+    handle = table._handle  # noqa: SLF001 - a table's own stream
+    if scope == "partition" and isinstance(records, Debezium):
+        _check_key_tells_partition(handle, rules.key)
     target = _on_branch(table, branch)
     if publish is not None:
         target.metadata.head(publish)  # a branch that does not exist fails here, not after some batches
-    order = ORDER if order_by is None else order_by
-    spare = f"{target.name}_quarantine" if quarantine is None else quarantine
-    handle = target._handle  # noqa: SLF001 - a table's own stream
+    spare = quarantine_of(target.name) if quarantine is None else quarantine
     return ChangeStream(
         source,
         target,
         records,
-        ChangeRules.of(key, order, _deletes(delete_when), tie, (DELETED, ORDER, *records.aside)),
+        rules,
         ResolvePolicy(resolve_every, max_debt, publish),
         Quarantine(handle.spark, spare if on_bad == "quarantine" else None),
         stream_id,
         {"columns": columns, "scope": scope, "encoding": encoding, "merge_schema": merge_schema},
         [*terminal_lines(), *([] if on_progress is None else [on_progress])],
+        delete_when,
     )
 
 
@@ -192,8 +205,17 @@ def _deletes(delete_when: str | Column | None) -> str | Column:
     """What the reader knows as a delete, and what the caller does."""
     if delete_when is None:
         return DELETED
-    given = F.expr(delete_when) if isinstance(delete_when, str) else delete_when
-    return F.col(DELETED) | F.coalesce(given, F.lit(False))
+    return F.col(DELETED) | given_deletes(delete_when)
+
+
+def _check_key_tells_partition(handle: TableHandle, key: Sequence[str]) -> None:
+    outside = sources_outside(handle, key)
+    if outside:
+        raise InputError(
+            f"a delete of Debezium holds its key alone, which does not say the partition: {handle.name} is partitioned "
+            f"by {', '.join(outside)}",
+            hint="leave scope out, or add the column to the key",
+        )
 
 
 def _on_branch(table: Table, branch: str | None) -> Table:

@@ -52,7 +52,8 @@ class Pipeline:
         op: The field of plain rows that says what was done.
         time_unit: What numbers in timestamp columns count: `millis`, `micros` or `nanos`.
         decimals: What text in decimal columns is: `text` of a number, or `base64`.
-        unknown_fields: Fields of events that the table does not have: `bad`, or `ignore`.
+        unknown_fields: Fields that the table does not have: `bad`, or `ignore`; left out, `ignore` for plain rows with
+            a schema, and `bad` otherwise.
         every: Time between two batches; left out, all that is there is taken, then the stream stops.
         stream: Further arguments of `rd.cdc.stream()`: `order_by`, `on_bad`, `branch`, `publish`, `resolve_every`, ...
     """
@@ -69,7 +70,7 @@ class Pipeline:
     op: str | None = None
     time_unit: str | None = None
     decimals: str = "text"
-    unknown_fields: str = "bad"
+    unknown_fields: str | None = None
     every: str | None = None
     stream: dict[str, Any] = field(default_factory=dict)
 

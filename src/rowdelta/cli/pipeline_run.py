@@ -112,7 +112,7 @@ def _option(value: Any) -> str:
 def _format(pipeline: Pipeline) -> Records:
     if pipeline.format == "debezium":
         return Debezium(
-            time_unit=pipeline.time_unit, decimals=pipeline.decimals, unknown_fields=pipeline.unknown_fields
+            time_unit=pipeline.time_unit, decimals=pipeline.decimals, unknown_fields=pipeline.unknown_fields or "bad"
         )
     if pipeline.format == "changes":
         return JsonRows(
@@ -121,6 +121,7 @@ def _format(pipeline: Pipeline) -> Records:
             time_unit=pipeline.time_unit,
             decimals=pipeline.decimals,
             options=_options(pipeline.source.options),
+            unknown_fields=pipeline.unknown_fields,
         )
     raise InputError(f"unknown format {pipeline.format!r}", hint="use debezium or changes")
 

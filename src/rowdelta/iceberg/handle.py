@@ -67,6 +67,7 @@ class TableHandle:
             self.document = metadata_document(self.gateway, current)
             self.metadata = parse_metadata(self.document)
             self._location = location
+            self.manifests.trim()
         return self.metadata
 
     @cached_property

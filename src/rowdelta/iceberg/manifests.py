@@ -35,6 +35,7 @@ _CACHED_MANIFESTS: Final = 4096
 # One action reads the same manifest for several reasons; every read is some calls of py4j.
 _CACHED_BYTES: Final = 16 << 20
 _CACHED_BYTES_EACH: Final = 1 << 20
+_CACHED_BETWEEN: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,12 @@ class ManifestReader:
                 wanted.append(path)
         for path, data in zip(wanted, together(self._files.read, wanted), strict=True):
             self._keep(path, data)
+
+    def trim(self) -> None:
+        """Lets most bytes go between two actions; entries stay."""
+        while self._bytes and self._room < _CACHED_BYTES - _CACHED_BETWEEN:
+            _, oldest = self._bytes.popitem(last=False)
+            self._room += len(oldest)
 
     def _read(self, path: str) -> bytes:
         data = self._bytes.get(path)

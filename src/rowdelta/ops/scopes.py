@@ -23,20 +23,25 @@ def scope_of_key(handle: TableHandle, key: Sequence[str], scope: str) -> tuple[s
     under the same spec.
     """
     check_scope(handle, scope)
-    spec, schema = handle.metadata.spec, handle.metadata.schema
-    if spec.is_unpartitioned:
+    if handle.metadata.spec.is_unpartitioned:
         return "global", "the table has no partitions"
     if scope == "partition":
         return "partition", "as asked; a key must never move to another partition"
     if scope == "global":
         return "global", "as asked"
-    sources = {schema.by_id[part.source_id].name for part in spec.fields if part.transform != "void"}
-    outside = sorted(sources - {schema.find(name).name for name in key})
+    outside = sources_outside(handle, key)
     if outside:
         return "global", f"the key does not hold {', '.join(outside)}, so it does not say where the old row is"
     if has_other_specs(handle):
         return "global", "some rows were written under another partition spec"
     return "partition", "the key holds the partition columns"
+
+
+def sources_outside(handle: TableHandle, key: Sequence[str]) -> list[str]:
+    """Columns that partitions are made of and that a key does not hold."""
+    spec, schema = handle.metadata.spec, handle.metadata.schema
+    sources = {schema.by_id[part.source_id].name for part in spec.fields if part.transform != "void"}
+    return sorted(sources - {schema.find(name).name for name in key})
 
 
 def check_scope(handle: TableHandle, scope: str) -> None:
