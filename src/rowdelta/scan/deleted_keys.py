@@ -72,6 +72,11 @@ class DeletedKeysBuilder:
         self._scope_names = [f"{SIDE}spec_id", *(f"{SIDE}{name}" for name in self._scopes.casts())]
         self._scope_fields = [f"{PARTITION}.`{name.replace('`', '``')}`" for name in self._scopes.fields]
 
+    def check_scopes(self, entries: Sequence[DeleteEntry]) -> None:
+        """Refuses partition values that the table cannot have, also of deletes that find no row because of that."""
+        scopes = [scope_of(entry, self._handle.metadata.specs) for entry in entries]
+        self._scopes.table([scope for scope in scopes if scope is not None])
+
     def build(self) -> list[DeletedKeys]:
         """The joins, to be applied one after the other."""
         groups: dict[tuple[tuple[int, ...], bool], list[DeleteEntry]] = defaultdict(list)

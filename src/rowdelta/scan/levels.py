@@ -8,6 +8,7 @@ bitmaps of 65,536 keys (`containers`) or, where keys are sparse, as plain values
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -47,7 +48,7 @@ class MergedKeys:
     sequence_numbers: Longs | None
     null_sequence_number: int | None
 
-    @property
+    @cached_property
     def dense(self) -> bool:
         """Whether bitmaps take less room than plain values, or little room anyway."""
         containers = 1 + int(np.count_nonzero(np.diff(self.keys >> CONTAINER_BITS))) if len(self.keys) else 0
@@ -65,7 +66,8 @@ def merge(levels: Sequence[Level], *, ages_matter: bool) -> MergedKeys:
     """
     nulls = [level.sequence_number for level in levels if level.has_null]
     ordered = sorted(levels, key=lambda level: level.sequence_number)
-    keys = np.concatenate([level.keys for level in ordered]) if ordered else np.empty(0, np.int64)
+    parts = [level.keys for level in ordered]
+    keys = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int64), *parts])
     ages = None
     if ages_matter:
         ages = np.repeat([level.sequence_number for level in ordered], [len(level.keys) for level in ordered])

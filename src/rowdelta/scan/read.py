@@ -98,7 +98,7 @@ def live_rows(
     dropped = [_dropped_key(handle, field_id) for field_id in sorted(keys - set(schema.by_id))]
     dropped_sources = [_dropped(handle, field_id) for field_id in sorted(sources - keys - set(schema.by_id))]
     shade = shadow(handle, files, schema_id, [*dropped, *dropped_sources], only)
-    files = replace(files, equality_deletes=deletes)
+    every, files = files.equality_deletes, replace(files, equality_deletes=deletes)
     columns = [column.name for column in schema.fields]
     young = files.young_files(handle) if files.equality_deletes else []
     rows = shade.frame.select(
@@ -111,6 +111,7 @@ def live_rows(
     rows = _with_file_ages(handle, rows, young) if _FILE in rows.columns else rows
     by_id = schema.by_id | {column.id: column for column in dropped}
     builder = DeletedKeysBuilder(handle, files, by_id, rows, shade.partition_names, ages_matter=bool(young))
+    builder.check_scopes(every)
     return LiveRows(rows, columns, builder.build())
 
 
