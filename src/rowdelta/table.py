@@ -317,7 +317,7 @@ class Table:
             where: Only the deletes of these partitions; a delete of the whole table then stays.
             publish: A branch to move forward to the resolved state: `main`, for a table opened with another branch.
             verify: Compare all visible rows before and after; left out, tables below 1 GB are compared.
-            memory: How much memory the positions of one group of files may take.
+            memory: How much memory the driver may take to collect the positions of one group of files.
             partial_progress: Commit group by group, so that an interrupted run has not been for nothing.
             progress: Called after each group of files; left out, a bar is shown when stderr is a terminal.
 

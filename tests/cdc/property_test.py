@@ -66,14 +66,20 @@ def apply(model: dict[Any, Any], key: tuple[str, ...], batch: list[Change]) -> N
             model[change.key(key)] = (change.id, change.region, change.v)
 
 
-def check_upserts(spark: SparkSession, name: str, *, version: int, parts: str, named: str, examples: int) -> None:
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("parts", ["", "region"])
+@pytest.mark.parametrize("named", list(KEYS))
+@pytest.mark.parametrize("examples", [2, pytest.param(15, marks=pytest.mark.slow)])
+def test_a_table_follows_its_changes(
+    spark: SparkSession, table_name: str, *, version: int, parts: str, named: str, examples: int
+) -> None:
     key = KEYS[named]
 
     @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
     @given(batches(key, ties=True), st.randoms(use_true_random=False))
     def follow(stream: list[list[Change]], shuffle: random.Random) -> None:
-        spark.sql(f"DROP TABLE IF EXISTS {name} PURGE")
-        table = create(spark, name, COLUMNS, parts, version=version, properties=EDV)
+        spark.sql(f"DROP TABLE IF EXISTS {table_name} PURGE")
+        table = create(spark, table_name, COLUMNS, parts, version=version, properties=EDV)
         model: dict[Any, Any] = {}
         for batch in stream:
             rows = [(c.id, c.region, c.v, c.deletes, c.at) for c in [*batch, *batch[:2]]]  # some delivered twice
@@ -92,28 +98,9 @@ def check_upserts(spark: SparkSession, name: str, *, version: int, parts: str, n
         assert_same_rows(table.read(), expected)
         if table.refresh().metadata.snapshots:
             table.resolve(verify=False).execute()
-            assert_same_rows(spark.table(name), expected)
+            assert_same_rows(spark.table(table_name), expected)
 
     follow()
-
-
-@pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.parametrize("parts", ["", "region"])
-@pytest.mark.parametrize("named", list(KEYS))
-def test_a_table_follows_its_changes(
-    spark: SparkSession, table_name: str, version: int, parts: str, named: str
-) -> None:
-    check_upserts(spark, table_name, version=version, parts=parts, named=named, examples=2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.parametrize("parts", ["", "region"])
-@pytest.mark.parametrize("named", list(KEYS))
-def test_a_table_follows_many_changes(
-    spark: SparkSession, table_name: str, version: int, parts: str, named: str
-) -> None:
-    check_upserts(spark, table_name, version=version, parts=parts, named=named, examples=15)
 
 
 @pytest.mark.slow

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rowdelta.iceberg.metadata import parse_metadata
+from rowdelta.iceberg.metadata import Snapshot, parse_metadata
 from rowdelta.maintain import Debt, advise
 from rowdelta.maintain.debt_advice import give_advice
 from rowdelta.maintain.debt_costs import ReadCost, rowdelta_cost, scan_seconds, stock_cost
 from rowdelta.maintain.debt_count import FileDebt, PartitionDebt
-from rowdelta.maintain.debt_history import Commit, OldSnapshots
+from rowdelta.maintain.debt_history import Commit, OldSnapshots, history_of
 
 if TYPE_CHECKING:
     from rowdelta.iceberg import TableMetadata
@@ -103,8 +104,42 @@ def test_many_equality_deletes_are_worth_a_resolve_with_their_cost_and_gain() ->
     (advice,) = give_advice(debt(keys=keys, stock=stock_cost(rows, keys), files=(file(rows, keys=keys),)), {})
     assert (advice.action, round(advice.gain_seconds or 0, 1), round(advice.cost_seconds, 1)) == ("resolve", 6.6, 3.0)
     assert advice.gain_memory_bytes > 1 << 30
-    small = debt(keys=200_000, stock=ReadCost(0.1, 1 << 30), files=(file(1000, keys=200_000),))
+    small = debt(keys=200_000, stock=stock_cost(1000, 200_000), scan_seconds=10, files=(file(1000, keys=200_000),))
     assert "MiB in every stock reader" in give_advice(small, {})[0].reason
+
+
+def test_the_time_to_open_position_files_is_no_reason_to_resolve() -> None:
+    opened = debt(keys=100, stock=stock_cost(1000, 100, opened_files=10_000), files=(file(1000, keys=100),))
+    assert actions(opened) == ["nothing"]
+
+
+def test_commands_are_for_the_branch_that_was_looked_at() -> None:
+    rows, keys = 20_000_000, 1_000_000
+    table = debt(
+        branch="audit",
+        keys=keys,
+        key_columns=(("id",),),
+        stock=stock_cost(rows, keys),
+        files=(file(rows, keys=keys),),
+        dangling_files=1,
+        delete_files=2,
+        partitions=(partition(100, 100 << 20),),
+        old_snapshots=OldSnapshots(10, 7, 12_345),
+        commits=tuple(commit(minute, keys_added=1_000) for minute in range(60)),
+    )
+    branch = ("--branch", "audit")
+    advice = give_advice(table, {})
+    assert [item.command for item in advice] == [
+        ("resolve", *branch),
+        ("remove-dangling", *branch),
+        ("compact", *branch),
+        ("expire",),
+    ]
+    found = topics(replace(table, advice=advice), metadata())
+    assert found["encoding"].commands == (("resolve", "--branch", "audit", "--publish", "main"),)
+    assert not any("CREATE BRANCH" in text for text in found["encoding"].sql)
+    assert found["resolve"].commands == (("resolve", *branch),)
+    assert found["compact"].commands == (("compact", *branch),)
 
 
 def test_dead_rows_and_small_files_are_worth_a_compaction() -> None:
@@ -147,6 +182,8 @@ def test_frequent_upserts_go_to_vectors_on_a_branch_and_are_resolved_by_the_keys
     assert {"expire", "orphans"} <= found.keys()
     named = replace(table, key_columns=(("id", "name"),))
     assert topics(named, metadata())["encoding"].choice == "standard equality delete files (full-row)"
+    resolved = replace(table, key_columns=())  # the type of the keys is not known
+    assert topics(resolved, metadata())["encoding"].choice == "standard equality delete files (full-row)"
     enabled = metadata(write_delete_equality__vector_enabled="true")
     assert topics(table, enabled)["encoding"].choice == "equality delete vectors, resolved on schedule"
 
@@ -165,3 +202,19 @@ def test_a_table_that_nobody_changes_needs_little() -> None:
     found = topics(debt(), metadata())
     assert (found["mode"].choice, found["encoding"].choice) == ("as it is", "as it is: deletion vectors")
     assert found.keys() == {"encoding", "mode", "expire", "orphans"}
+
+
+def added(**summary: int) -> tuple[int, int]:
+    """The positions and keys that a commit with such a summary has added."""
+    told = {name.replace("_", "-"): str(count) for name, count in summary.items()}
+    made: Any = SimpleNamespace(metadata=SimpleNamespace(ancestors=lambda found: [found]))
+    (found,) = history_of(made, Snapshot(1, None, 1, 0, None, 0, told))
+    return found.positions_added, found.keys_added
+
+
+def test_only_rows_that_a_commit_deleted_itself_count_for_the_pace() -> None:
+    assert added(added_position_deletes=5, added_equality_deletes=3) == (5, 3)
+    assert added(added_position_deletes=105, removed_position_deletes=100) == (5, 0)  # a vector takes another's place
+    assert added(added_position_deletes=5, removed_equality_deletes=7) == (0, 0)  # a resolve
+    assert added(added_equality_deletes=7, removed_equality_deletes=7) == (0, 0)  # deletes written anew
+    assert added(removed_position_deletes=9) == (0, 0)  # a compaction

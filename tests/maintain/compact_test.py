@@ -8,7 +8,7 @@ import pytest
 
 import rowdelta as rd
 from tests.support.frames import rows
-from tests.support.tables import VECTORS, create, head, keys, one_file, stored_files
+from tests.support.tables import VECTORS, create, head, keys, one_file, set_properties, stored_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,11 +85,17 @@ def test_a_branch_is_compacted_apart(spark: SparkSession, table_name: str) -> No
     assert set(audit.metadata.branches) == {"main", "audit"}
 
 
+@pytest.mark.parametrize("collects", ["true", "false"])
 def test_a_difference_is_refused_and_leaves_nothing(
-    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, collects: str
 ) -> None:
+    """Also where Iceberg may remove no files, as on a table from Delta; and no other branch is too old for it."""
     table = make(spark, table_name, 3)
     table.resolve().execute()
+    set_properties(spark, table_name, gc_enabled=collects)
+    spark.sql(f"ALTER TABLE {table_name} CREATE BRANCH old")
+    table.refresh()._handle._table.manageSnapshots().setMaxRefAgeMs("old", 1).commit()
+    snapshots = set(table.refresh().metadata.snapshots)
     state = head(table), stored_files(table)
 
     def differs(*_: object) -> None:
@@ -99,7 +105,52 @@ def test_a_difference_is_refused_and_leaves_nothing(
     with pytest.raises(rd.VerificationError):
         table.compact(options={"rewrite-all": "true"}).execute()
     assert (head(table), stored_files(table)) == state
-    assert set(table.metadata.branches) == {"main"}
+    assert set(table.metadata.branches) == {"main", "old"}
+    assert set(table.metadata.snapshots) == snapshots
+    assert rows(spark.table(table_name)) == rows(table.read())
+    set_properties(spark, table_name, gc_enabled="true")
+
+
+@pytest.mark.parametrize(
+    ("scope", "encoding"),
+    [
+        ("partition", "full-row"),
+        ("global", "full-row"),
+        ("global", "deletion-vector"),
+        ("partition", "deletion-vector"),
+    ],
+)
+def test_deletes_on_partitions_whose_column_was_dropped_are_applied_by_the_rewrite(
+    spark: SparkSession, table_name: str, scope: str, encoding: str
+) -> None:
+    columns = "id bigint, region string"
+    table = create(spark, table_name, columns, "region", properties=VECTORS)
+    one_file(spark, [(i, region) for i in range(3) for region in ("EU", "US")], columns).writeTo(table_name).append()
+    gone = keys(spark, 1) if scope == "global" else spark.createDataFrame([(1, "EU"), (1, "US")], columns)
+    table.delete_keys(gone, "id", encoding=encoding, scope=scope).execute()
+    spark.sql(f"ALTER TABLE {table_name} DROP PARTITION FIELD region")
+    spark.sql(f"ALTER TABLE {table_name} DROP COLUMN region")
+    table = rd.table(spark, table_name)
+    state = head(table), stored_files(table)
+    with pytest.raises(rd.TableError, match=r"(?s)column was dropped.*t\.compact"):
+        table.resolve().execute()
+    if scope == "partition":
+        with pytest.raises(rd.TableError, match=r"(?s)have deletes.*rewrite-all"):
+            table.compact(options={"rewrite-all": "true"}, where="id = 2").execute()
+    compact = table.compact(options={"rewrite-all": "true"})
+    assert ("applied by the rewrite" in str(compact.plan())) == (scope == "partition")  # or it is seen only later
+    if (scope, encoding) == ("partition", "deletion-vector"):
+        with pytest.raises(rd.TableError, match=r"(?s)can neither read it nor replace it.*t\.read\(\)"):
+            compact.execute()
+        assert (head(table), stored_files(table)) == state
+    else:
+        assert compact.execute().verified
+        assert rows(spark.table(table_name)) == [(0,), (0,), (2,), (2,)]
+        table.compact().execute()  # deletes that nobody can remove are in nobody's way
+        table.delete("id = 2").execute()  # the new files can have deletes
+        table.delete_keys(keys(spark, 0), "id").execute()
+        assert table.resolve().execute().equality_deletes == 1
+        assert rows(spark.table(table_name)) == []
 
 
 def test_wrong_options_are_refused(spark: SparkSession, table_name: str) -> None:

@@ -1,17 +1,18 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import rowdelta as rd
-from rowdelta.iceberg import ExpiredFiles, own_files
+from rowdelta.iceberg import ExpiredFiles, expiry, own_files
 from tests.support.tables import append_ids, create, keys, remove_equality_deletes, set_properties, stored_files
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
 
 VECTORS = {"write.delete.equality-vector.enabled": "true"}
@@ -158,13 +159,23 @@ def test_only_deletes_and_metadata_in_own_folders_are_own_files() -> None:
     assert found.manifest_lists == ("/t/l",)
 
 
-def test_an_expiry_beside_other_writers_keeps_their_files(spark: SparkSession, table_name: str) -> None:
+def test_an_expiry_beside_other_writers_keeps_their_files(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One deletes by key after the expiry has looked at the table, and its snapshot still needs an older vector."""
     table = create(spark, table_name, "id bigint, v string", properties={"gc.enabled": "false"})
     set_properties(spark, table_name, rowdelta_delta_source="x")
     append_ids(spark, table_name, range(10))
-    stale = table.expire(dt.timedelta(0))
-    time.sleep(0.01)
-    rd.table(spark, table_name).delete_keys(keys(spark, 1), key="id").execute()
-    stale.execute()
-    assert ids(table) == [0, *range(2, 10)]
+    table.refresh().delete("id = 5").execute()
+    real: Callable[..., Any] = vars(expiry)["_expire_in_transaction"]
+
+    def late(*arguments: Any) -> Any:
+        transaction = real(*arguments)
+        rd.table(spark, table_name).delete_keys(keys(spark, 1), key="id").execute()
+        return transaction
+
+    monkeypatch.setattr(expiry, "_expire_in_transaction", late)
+    assert table.expire(dt.timedelta(0)).execute().snapshots_expired == 2
+    assert live_deletes(table) <= stored_files(table)
+    assert ids(table) == [0, 2, 3, 4, 6, 7, 8, 9]
     set_properties(spark, table_name, gc_enabled="true")

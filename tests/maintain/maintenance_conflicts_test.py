@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
 
 import rowdelta as rd
-from rowdelta.iceberg import stage_rows
+from rowdelta.iceberg import call_procedure, stage_rows
 from rowdelta.iceberg.content_files import from_java, to_java
 from rowdelta.maintain import compact
 from rowdelta.maintain.verify import compare
@@ -58,6 +59,20 @@ def test_appends_and_keys_during_a_resolve_are_kept(
     assert ids(table) == sorted([*(i for i in LEFT if i != 4), 3])
     assert table.resolve().execute().equality_deletes == 1
     assert stock_ids(table) == sorted([*(i for i in LEFT if i != 4), 3])
+
+
+def test_a_state_is_published_only_without_the_keys_that_came_during_the_resolve(
+    spark: SparkSession, table: rd.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark.sql(f"ALTER TABLE {table.name} CREATE BRANCH ingest")
+    ingest = rd.table(spark, table.name, branch="ingest")
+    ingest.delete_keys(keys(spark, 4), "id").execute()
+    other = rd.table(spark, table.name, branch="ingest")
+    with just_before_commit(monkeypatch, lambda: other.delete_keys(keys(spark, 5), "id").execute()):
+        result = ingest.resolve(publish="main").execute()
+    assert (result.published, result.equality_deletes, result.positions) == ("main", 3, 4)
+    assert head(table) == head(ingest) == result.snapshot_id
+    assert stock_ids(table) == [i for i in LEFT if i not in {4, 5}]
 
 
 def test_positions_deleted_during_a_resolve_are_kept(
@@ -222,3 +237,35 @@ def test_a_compaction_without_verification_lets_iceberg_decide(
     assert ids(table) == [i for i in LEFT if i != 5]
     table.resolve().execute()
     assert stock_ids(table) == [i for i in LEFT if i != 5]
+
+
+def test_a_race_that_is_lost_when_the_branch_moves_starts_the_compaction_again(
+    spark: SparkSession, table: rd.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, real = list[int](), vars(compact)["fast_forward"]
+
+    def late(*arguments: Any) -> bool:
+        if not done:
+            append_ids(spark, table.name, [50])
+        done.append(1)
+        return bool(real(*arguments))
+
+    monkeypatch.setattr("rowdelta.maintain.compact.fast_forward", late)
+    assert table.compact(options={"rewrite-all": "true"}).execute().verified
+    assert len(done) == 2
+    assert stock_ids(table) == [*LEFT, 50]
+
+
+def test_a_conflict_that_iceberg_wraps_is_a_conflict(table: rd.Table) -> None:
+    """`rewrite_data_files` throws a RuntimeException whose cause is what its commit said."""
+    jvm = table._handle.gateway.jvm
+    cause = jvm.org.apache.iceberg.exceptions.CommitFailedException("too slow", jvm.java.util.ArrayList().toArray())
+    error = Py4JJavaError("call failed", jvm.RuntimeException("Cannot commit rewrite", cause))
+
+    class Session:
+        def sql(self, _: str) -> DataFrame:
+            raise error
+
+    handle: Any = SimpleNamespace(catalog="lake", spark=Session())
+    with pytest.raises(rd.CommitConflictError, match="too slow"):
+        call_procedure(handle, "rewrite_data_files", {})

@@ -9,12 +9,19 @@ import numpy as np
 import pytest
 
 import rowdelta as rd
+from rowdelta.encoding import DeleteEncoding
+from rowdelta.iceberg import Field, snapshot_files
+from rowdelta.maintain.equality_rewrites import EqualityRewrite
 from rowdelta.ops.key_files import write_vector
 from tests.support.frames import rows
 from tests.support.tables import VECTORS, append_ids, create, head, keys, one_file, set_properties, stored_files
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import SparkSession
+
+    from rowdelta.iceberg import DeleteEntry
 
 SCHEMA = "id bigint, region string, s string"
 
@@ -115,6 +122,48 @@ def test_positions_become_vectors_after_an_upgrade(spark: SparkSession, table_na
     assert table.rewrite_deletes(min_input_files=1, target_size=1).execute().delete_files_added == 2
     assert table.delete_files().select("path").distinct().count() == 2
     assert rows(spark.table(table_name)) == live
+
+
+def test_puffin_files_of_the_target_size_stay_unless_they_are_mostly_dead(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, "id bigint, v string")
+    for start in range(0, 500, 100):
+        append_ids(spark, table_name, range(start, start + 100))
+    for key in range(1, 400, 100):
+        table.delete(f"id = {key}").execute()  # four vectors, each in a file of its own
+    (size,) = {entry.file_size_in_bytes for entry in files_of_vectors(table)}
+
+    def merged(target_size: int) -> str:
+        return table.rewrite_deletes(target_size=target_size).plan().to_dict()["position"]
+
+    assert merged(size) == "0 merged by data file", "they are large enough"
+    assert merged(int(size / 0.7)) == "0 merged by data file", "there would be as many"
+    target = int(2.2 * size)
+    assert table.rewrite_deletes(target_size=target).execute().position_deletes == 4
+    assert len({row.path for row in files_of_vectors(table)}) == 2
+    assert table.rewrite_deletes(target_size=target).execute().snapshot_id is None
+    live = rows(spark.table(table_name))
+    assert table.rewrite_deletes(min_input_files=1).execute().position_deletes == 4  # now all in one file
+    table.delete("id IN (2, 102, 202, 402)").execute()
+    assert len({row.path for row in files_of_vectors(table)}) == 2
+    assert merged(size) == "1 merged by data file", "the first has one live vector of four"
+    assert rows(spark.table(table_name)) == [row for row in live if row[0] not in {2, 102, 202, 402}]
+
+
+def files_of_vectors(table: rd.Table) -> Sequence[DeleteEntry]:
+    snapshot = table.refresh()._handle.snapshot()
+    assert snapshot is not None
+    files = snapshot_files(table._handle, snapshot)
+    assert files is not None
+    return files.position_deletes
+
+
+def test_a_key_inside_a_struct_is_not_written_as_a_standard_file() -> None:
+    anything: Any = None
+    rewrite = EqualityRewrite(anything, anything, DeleteEncoding.FULL_ROW, 2)
+    inner = Field(5, "st.a", "long", required=False, path=("st", "a"))
+    assert rewrite._reason((inner,), 1, DeleteEncoding.FULL_ROW, []) == (
+        "key 'st.a' is inside a struct, which cannot be written outside of Spark"
+    )
 
 
 def test_deletes_are_chosen_by_size_and_partitions_of_times_stay_what_they_are(

@@ -25,6 +25,7 @@ def debt(
     top: Annotated[int, typer.Option(min=1, help="Partitions and data files to list.")] = 10,
     snapshot: Snapshot = None,
     branch: Branch = "main",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="As without it: the table is only looked at.")] = False,  # noqa: ARG001 - see its help
     as_json: AsJson = False,
 ) -> None:
     """Show what the deletes of a table cost its readers, who can read it, and what to do about it."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowdelta.errors import TableError
 from rowdelta.iceberg.handle import metadata_document
 from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
-from rowdelta.iceberg.manifests import DELETED
+from rowdelta.iceberg.manifests import ADDED, DELETED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -208,7 +208,29 @@ def expired_files(handle: TableHandle, before: dict[str, Any], after: dict[str, 
     )
 
 
-def _manifests(handle: TableHandle, snapshots: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def added_files(handle: TableHandle, gone: Sequence[dict[str, Any]]) -> list[str]:
+    """The files that snapshots which are gone had added, metadata included, and that no later snapshot took over.
+
+    Older snapshots cannot know these files, so they are not looked at, and no file of theirs is among them.
+    """
+    ids = {snapshot["snapshot-id"] for snapshot in gone}
+    oldest = min(snapshot.get("sequence-number", 0) for snapshot in gone)
+    later = [s for s in handle.document.get("snapshots", []) if s.get("sequence-number", 0) >= oldest]
+    added = {path: m for path, m in _manifests(handle, gone).items() if m["added_snapshot_id"] in ids}
+    files = {
+        record["data_file"]["file_path"]
+        for path in added
+        for record in handle.manifests.read(path).records
+        if record["status"] == ADDED
+    }
+    for path, manifest in _manifests(handle, later).items():
+        added.pop(path, None)
+        if (manifest.get("sequence_number") or 0) >= oldest:
+            files -= _live_files(handle, manifest).keys()
+    return [*files, *added, *(snapshot["manifest-list"] for snapshot in gone)]
+
+
+def _manifests(handle: TableHandle, snapshots: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for snapshot in snapshots:
         if "manifest-list" in snapshot:

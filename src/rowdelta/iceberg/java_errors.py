@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 JavaError = (Py4JJavaError, PySparkException)
 
@@ -14,6 +17,14 @@ def java_name(error: BaseException) -> str:
     """The simple class name of the Java exception behind an error, or of the error itself."""
     java: Any = getattr(error, "java_exception", None)
     return str(java.getClass().getSimpleName()) if java is not None else type(error).__name__
+
+
+def java_causes(error: BaseException) -> Iterator[tuple[str, str]]:
+    """The names and messages of the Java exception behind an error, and of all that caused it."""
+    java: Any = getattr(error, "java_exception", None)
+    while java is not None:
+        yield str(java.getClass().getSimpleName()), str(java.getMessage())
+        java = java.getCause()
 
 
 def java_message(error: BaseException) -> str:

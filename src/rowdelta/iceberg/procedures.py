@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import CommitConflictError, InputError, RowDeltaError, TableError
-from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
+from rowdelta.iceberg.java_errors import JavaError, java_causes, java_message, java_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 # What Iceberg's reader says of an equality delete vector.
 _VECTOR_IN_THE_WAY: Final = "Format model is not registered for format PUFFIN"
+_CONFLICTS: Final = ("ValidationException", "CommitFailedException")
 
 
 def call_procedure(handle: TableHandle, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,8 +51,10 @@ def _translated(name: str, error: Exception) -> RowDeltaError:
     kind, text = java_name(error), java_message(error)
     if _VECTOR_IN_THE_WAY in str(error):
         return CommitConflictError("another writer added an equality delete vector meanwhile", hint="run it again")
-    if kind in {"ValidationException", "CommitFailedException"}:
-        return CommitConflictError(f"another writer changed the same data: {text}", hint="run it again")
+    # Iceberg's actions wrap what their commit says in a RuntimeException.
+    conflict = next((said for cause, said in java_causes(error) if cause in _CONFLICTS), None)
+    if conflict is not None:
+        return CommitConflictError(f"another writer changed the same data: {conflict}", hint="run it again")
     if kind in {"IllegalArgumentException", "AnalysisException", "ParseException"}:
         return InputError(f"{name}: {text}")
     return TableError(f"{name} failed: {kind}: {text}")

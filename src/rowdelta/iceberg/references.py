@@ -1,14 +1,19 @@
-"""Moving a branch forward to a snapshot that is already there."""
+"""Branches: made, moved forward to a snapshot that is already there, and dropped."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import logging
+from typing import TYPE_CHECKING, Any, Final
 
-from rowdelta.errors import InputError
+from rowdelta.errors import CommitConflictError, InputError, RowDeltaError
+from rowdelta.iceberg.expiry import added_files, delete_files
+from rowdelta.iceberg.java_errors import JavaError, java_message
 from rowdelta.iceberg.metadata_commit import commit_metadata
 
 if TYPE_CHECKING:
     from rowdelta.iceberg.handle import TableHandle
+
+log: Final = logging.getLogger("rowdelta")
 
 
 def check_fast_forward(handle: TableHandle, branch: str, snapshot_id: int) -> None:
@@ -32,17 +37,29 @@ def check_fast_forward(handle: TableHandle, branch: str, snapshot_id: int) -> No
         )
 
 
-def fast_forward(handle: TableHandle, branch: str, snapshot_id: int) -> bool:
+def fast_forward(handle: TableHandle, branch: str, snapshot_id: int, start_id: int | None = None) -> bool:
     """Moves a branch forward to a snapshot; False where it is there already.
 
     The move is one atomic change of the table's metadata: a commit to the branch in between is seen, never lost.
+
+    Args:
+        handle: The table.
+        branch: The branch.
+        snapshot_id: The snapshot.
+        start_id: Where the branch must still be; left out, any ancestor of the snapshot will do.
+
+    Raises:
+        CommitConflictError: The branch is not where it must be any more.
+        InputError: It cannot move there; see `check_fast_forward`.
     """
 
     def move(builder: Any) -> Any | None:
-        check_fast_forward(handle, branch, snapshot_id)
         head = handle.metadata.branches.get(branch)
         if head is not None and head.snapshot_id == snapshot_id:
             return None
+        if start_id is not None and (head is None or head.snapshot_id != start_id):
+            raise CommitConflictError(f"another writer changed branch {branch!r} meanwhile", hint="run it again")
+        check_fast_forward(handle, branch, snapshot_id)
         return builder.setBranchSnapshot(snapshot_id, branch)
 
     if not commit_metadata(handle, move, f"branch {branch!r} was moved"):
@@ -66,18 +83,40 @@ def create_branch(handle: TableHandle, branch: str) -> None:
     handle.refresh()
 
 
-def drop_branch(handle: TableHandle, name: str, *, discard: bool) -> None:
-    """Removes a branch; with `discard` also the snapshots that only it had, and their files."""
-    handle.refresh()
-    if name not in handle.metadata.branches:
-        return
-    mine = _ancestors(handle, handle.metadata.branches[name].snapshot_id)
-    others = [ref.snapshot_id for known, ref in handle.metadata.references.items() if known != name]
-    mine -= {found for snapshot_id in others for found in _ancestors(handle, snapshot_id)}
-    handle._table.manageSnapshots().removeBranch(name).commit()
-    if discard and mine:
-        expire = handle._table.expireSnapshots().expireOlderThan(0)  # by name alone, never by age
-        for snapshot_id in mine:
-            expire = expire.expireSnapshotId(snapshot_id)
-        expire.commit()
-    handle.refresh()
+def drop_branch(handle: TableHandle, name: str, *, start_id: int | None = None) -> None:
+    """Removes a branch; with the snapshot that it began at also those after it, and the files that these added.
+
+    It cleans up after something else, whose error must be seen: a failure here is logged.
+    """
+    try:
+        _drop(handle, name, start_id)
+    except (RowDeltaError, *JavaError) as error:
+        log.warning("branch %s of %s, or some of its files, cannot be removed: %s", name, handle.name, _said(error))
+
+
+def _said(error: Exception) -> str:
+    return error.message if isinstance(error, RowDeltaError) else java_message(error)
+
+
+def _drop(handle: TableHandle, name: str, start_id: int | None) -> None:
+    gone: list[dict[str, Any]] = []
+
+    def remove(builder: Any) -> Any | None:
+        """By metadata alone: Iceberg's expiry needs `gc.enabled`, and applies the age limits of all other branches."""
+        if name not in handle.metadata.branches:
+            return None
+        mine = set() if start_id is None else _only_of(handle, name) - _ancestors(handle, start_id)
+        gone[:] = [snapshot for snapshot in handle.document["snapshots"] if snapshot["snapshot-id"] in mine]
+        known = handle._table.operations().current()
+        return builder.removeRef(name).removeSnapshots([known.snapshot(snapshot_id) for snapshot_id in mine])
+
+    if commit_metadata(handle, remove, f"branch {name!r} was removed") and gone:
+        delete_files(handle, added_files(handle, gone))
+
+
+def _only_of(handle: TableHandle, branch: str) -> set[int]:
+    """The snapshots that only a branch has."""
+    references = handle.metadata.references
+    others = [reference.snapshot_id for known, reference in references.items() if known != branch]
+    shared = {found for snapshot_id in others for found in _ancestors(handle, snapshot_id)}
+    return _ancestors(handle, references[branch].snapshot_id) - shared

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.encoding import DeleteEncoding, EncodingCostEstimator, FileContent
-from rowdelta.maintain.debt_advice import DEAD_SHARE
+from rowdelta.maintain.debt_advice import DEAD_SHARE, on_branch
 from rowdelta.maintain.debt_costs import (
     COMMIT_SECONDS,
     RESOLVE_SECONDS_PER_ROW,
@@ -182,7 +182,8 @@ def _key_encoding(debt: Debt, metadata: TableMetadata, pace: Pace, *, enabled: b
     """Which form the keys of equality deletes should have."""
     keys = pace.keys // max(pace.key_commits, 1)
     types = [[_type(metadata, name) for name in columns] for columns in debt.key_columns]
-    fits = debt.format_version >= _V3 and all(found == ["long"] for found in types)
+    # Without live deletes nobody knows the type of the keys.
+    fits = debt.format_version >= _V3 and bool(types) and all(found == ["long"] for found in types)
     sizes = [
         f"{EncodingCostEstimator().estimate_full_row_cost(keys, found):,} bytes as a file of {' and '.join(columns)}"
         for columns, found in zip(debt.key_columns, types, strict=True)
@@ -200,16 +201,17 @@ def _key_encoding(debt: Debt, metadata: TableMetadata, pace: Pace, *, enabled: b
             estimate,
         )
     if fits and often:
+        branch = "ingest" if debt.branch == "main" else debt.branch
         return Recommendation(
             "encoding",
             "equality delete vectors on a branch, published by resolve",
             f"there are more than {_OFTEN} commits an hour; on a branch, vectors hinder no reader of main",
             estimate,
             (
-                f"ALTER TABLE {debt.table} CREATE BRANCH IF NOT EXISTS ingest",
+                *([f"ALTER TABLE {debt.table} CREATE BRANCH IF NOT EXISTS {branch}"] if debt.branch == "main" else []),
                 f"ALTER TABLE {debt.table} SET TBLPROPERTIES ('{EQUALITY_VECTOR_ENABLED}'='true')",
             ),
-            (("resolve", "--branch", "ingest", "--publish", "main"),),
+            (("resolve", "--branch", branch, "--publish", "main"),),
         )
     return Recommendation(
         "encoding",
@@ -293,7 +295,7 @@ def _resolve_schedule(debt: Debt, pace: Pace) -> Recommendation:
         f"a commit adds {keys:,} keys; {every * keys:,} of them take {cost.memory_bytes >> 20:,} MiB in a stock reader",
         f"a resolve takes about {debt.rows * RESOLVE_SECONDS_PER_ROW + COMMIT_SECONDS:.1f} s at most and saves such a "
         f"reader {cost.seconds:.1f} s a scan",
-        commands=(("resolve",),),
+        commands=(on_branch(debt, "resolve"),),
     )
 
 
@@ -310,7 +312,7 @@ def _compact_schedule(debt: Debt, pace: Pace) -> Recommendation | None:
         f"about {a_day:,.0f} rows are deleted a day, of {debt.rows:,}",
         f"{DEAD_SHARE:.0%} of the rows are dead in {_span(days * _DAY)}; a rewrite of all files takes about "
         f"{_span(debt.bytes / REWRITE_BYTES_PER_SECOND + COMMIT_SECONDS)}",
-        commands=(("compact",),),
+        commands=(on_branch(debt, "compact"),),
     )
 
 

@@ -6,6 +6,7 @@ equality deletes become positions first, which cost its reader next to nothing.
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from contextlib import suppress
@@ -24,12 +25,18 @@ from rowdelta.iceberg import (
     stop_if_interrupted,
 )
 from rowdelta.maintain.dangling import RemoveDangling
+from rowdelta.maintain.dropped_partitions import (
+    deletes_for_any_engine,
+    has_fixed_deletes,
+    refuse_to_lose_deletes,
+)
 from rowdelta.maintain.progress import Portion, reporting
 from rowdelta.maintain.resolve import Resolve
 from rowdelta.maintain.scope import covered_deletes
 from rowdelta.maintain.steady import tried_again
 from rowdelta.maintain.verify import VERIFIED_BELOW, compare, read_all
 from rowdelta.ops.operation import Operation, Plan, Result
+from rowdelta.ops.positions import DroppedPartitionError
 from rowdelta.ops.target import open_target
 from rowdelta.scan import refresh_views
 
@@ -40,6 +47,7 @@ if TYPE_CHECKING:
 
     from rowdelta.maintain.progress import OnProgress
 
+log: Final = logging.getLogger("rowdelta")
 STRATEGIES: Final = ("binpack", "sort", "zorder")
 DANGLING: Final = "remove-dangling-deletes"
 _ATTEMPTS: Final = 3
@@ -91,6 +99,12 @@ class CompactOptions:
         if self.strategy == "zorder" and not self.sort_order:
             raise InputError("zorder needs columns", hint="name them: sort_order='region, ts'")
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all data files are rewritten, in one commit."""
+        every, parts = (_is_true(self.options.get(name)) for name in ("rewrite-all", "partial-progress.enabled"))
+        return self.where is None and every and not parts
+
     def arguments(self, table: str, branch: str) -> dict[str, Any]:
         """The arguments of `rewrite_data_files`."""
         order = f"zorder({self.sort_order})" if self.strategy == "zorder" else self.sort_order
@@ -104,6 +118,10 @@ class CompactOptions:
             "branch": branch,
         }
         return {name: value for name, value in given.items() if value is not None}
+
+
+def _is_true(value: object) -> bool:
+    return str(value).strip().lower() == "true"
 
 
 class Compact(Operation[CompactResult]):
@@ -127,11 +145,11 @@ class Compact(Operation[CompactResult]):
 
     def plan(self) -> Plan:
         """Says what would be resolved, and what Iceberg would be asked to do."""
-        resolve = self._resolve(self._handle)
         target = open_target(self._handle)
         if target.snapshot is None:
             return Plan(f"compact {self._handle.name}", (("data files", "none: the table is empty"),))
-        first = resolve.plan().steps if resolve is not None else (("equality deletes", "none to resolve first"),)
+        self._check()
+        first = self._first_steps()
         asked = self._options.arguments(self._handle.full_name, self._handle.branch)
         asked.pop("table")
         told = ", ".join(f"{name} => {value}" for name, value in asked.items())
@@ -139,6 +157,19 @@ class Compact(Operation[CompactResult]):
         if self._verified():
             steps.append(("verify", "all visible rows are compared before the branch moves"))
         return Plan(f"compact {self._handle.name}", tuple(dict(steps).items()))
+
+    def _first_steps(self) -> tuple[tuple[str, str], ...]:
+        resolve = self._resolve(self._handle)
+        if resolve is None:
+            return (("equality deletes", "none to resolve first"),)
+        try:
+            return resolve.plan().steps
+        except DroppedPartitionError as error:
+            return (("equality deletes", f"applied by the rewrite: {error.message}"),)
+
+    def _check(self) -> None:
+        if not self._options.is_whole:
+            refuse_to_lose_deletes(self._handle)
 
     def execute(self) -> CompactResult:
         """Compacts in up to three snapshots: positions, data files, dangling deletes.
@@ -157,6 +188,7 @@ class Compact(Operation[CompactResult]):
         """One try."""
         if open_target(self._handle).snapshot is None:
             return
+        self._check()
         if self._verified():
             self._result = CompactResult(verified=True)  # what an earlier try did is gone
             self._on_a_branch()
@@ -168,11 +200,16 @@ class Compact(Operation[CompactResult]):
         """Compacts a branch. Deletes that others add before the rewrite begins are resolved by the next try."""
         resolve = self._resolve(handle)
         if resolve is not None:
-            done = resolve.execute()
-            self._add(done, equality_deletes=done.equality_deletes, positions=done.positions)
+            try:
+                done = resolve.execute()
+                self._add(done, equality_deletes=done.equality_deletes, positions=done.positions)
+            except DroppedPartitionError as error:
+                log.info("%s; its rewrite of data files applies the equality deletes instead", error.message)
+                self._add(deletes_for_any_engine(handle))
         self._rewrite(handle)
-        dropped = RemoveDangling(handle).execute()
-        self._add(dropped, dangling=dropped.delete_files_removed)
+        if not has_fixed_deletes(handle):
+            dropped = RemoveDangling(handle).execute()
+            self._add(dropped, dangling=dropped.delete_files_removed)
 
     def _on_a_branch(self) -> None:
         """Compacts on a branch of its own, compares, and only then moves the real one."""
@@ -191,16 +228,16 @@ class Compact(Operation[CompactResult]):
                 return
             stop_if_interrupted()
             compare(self._live(start.id), self._live(made.id), handle.name)
-            head = handle.refresh().head(handle.branch)
-            if head is None or head.id != start.id:
+            try:
+                fast_forward(handle, handle.branch, made.id, start.id)
+            except CommitConflictError as error:
                 raise CommitConflictError(
                     f"{handle.name} changed while it was compacted",
                     hint="run it again, or with verify=False, which lets Iceberg commit beside other writers",
-                )
-            fast_forward(handle, handle.branch, made.id)
+                ) from error
             published = True
         finally:
-            drop_branch(handle, name, discard=not published)
+            drop_branch(handle, name, start_id=None if published else start.id)
 
     def _add(self, done: Result, **more: int) -> None:
         """Counts what one step did."""

@@ -11,6 +11,7 @@ from rowdelta.maintain.debt_costs import (
     OPEN_SECONDS,
     RESOLVE_SECONDS_PER_ROW,
     REWRITE_BYTES_PER_SECOND,
+    stock_cost,
 )
 
 if TYPE_CHECKING:
@@ -71,6 +72,11 @@ def give_advice(debt: Debt, properties: Mapping[str, str]) -> tuple[Advice, ...]
     return tuple(found) or (Advice("nothing", _fine(debt)),)
 
 
+def on_branch(debt: Debt, *words: str) -> tuple[str, ...]:
+    """The words of a command for the branch that was looked at."""
+    return words if debt.branch == "main" else (*words, "--branch", debt.branch)
+
+
 def _fine(debt: Debt) -> str:
     if not debt.delete_files:
         return "the table has no deletes, and no old snapshots or small files to speak of"
@@ -81,7 +87,8 @@ def _resolve(debt: Debt, kinds: Mapping[str, KindDebt]) -> Iterator[Advice]:
     if not debt.keys:
         return
     probed = sum(file.rows for file in debt.files if file.keys)
-    extra = debt.stock
+    # The deletes by key alone: position delete files have to be opened before and after.
+    extra = None if debt.stock is None else stock_cost(probed, debt.keys)
     if extra is None:
         vectors = [kind for kind in kinds.values() if kind.only_rowdelta]
         count = sum(kind.files - kind.dangling_files for kind in vectors)
@@ -99,7 +106,7 @@ def _resolve(debt: Debt, kinds: Mapping[str, KindDebt]) -> Iterator[Advice]:
         gain_seconds=None if extra is None else extra.seconds,
         gain_memory_bytes=0 if extra is None else extra.memory_bytes,
         call="t.resolve().execute()",
-        command=("resolve",),
+        command=on_branch(debt, "resolve"),
     )
 
 
@@ -124,7 +131,7 @@ def _rewrite_deletes(debt: Debt, kinds: Mapping[str, KindDebt]) -> Iterator[Advi
         cost_seconds=files.bytes / REWRITE_BYTES_PER_SECOND + COMMIT_SECONDS,
         gain_seconds=sum(file.position_files for file in debt.files) * OPEN_SECONDS,
         call=f't.rewrite_deletes(where="{where}").execute()',
-        command=("rewrite-deletes", "--where", where),
+        command=on_branch(debt, "rewrite-deletes", "--where", where),
     )
 
 
@@ -136,7 +143,7 @@ def _remove_dangling(debt: Debt) -> Iterator[Advice]:
             cost_seconds=COMMIT_SECONDS,
             gain_bytes=sum(kind.dangling_bytes for kind in debt.kinds),
             call="t.remove_dangling().execute()",
-            command=("remove-dangling",),
+            command=on_branch(debt, "remove-dangling"),
         )
 
 
@@ -165,7 +172,7 @@ def _compact(debt: Debt, properties: Mapping[str, str]) -> Iterator[Advice]:
         gain_seconds=max(fewer, 0) * OPEN_SECONDS + debt.scan_seconds * dead_bytes / max(debt.bytes, 1),
         gain_bytes=dead_bytes,
         call="t.compact().execute()",
-        command=("compact",),
+        command=on_branch(debt, "compact"),
     )
 
 

@@ -97,6 +97,9 @@ class EqualityRewrite:
         single = count == 1 and is_integer(columns[0])
         if target is DeleteEncoding.DELETION_VECTOR and not single:
             return "only one integer column fits into a vector"
+        inner = [column.name for column in columns if len(column.path) > 1]
+        if target is DeleteEncoding.FULL_ROW and inner:
+            return f"key {inner[0]!r} is inside a struct, which cannot be written outside of Spark"
         if target is DeleteEncoding.FULL_ROW and not single:
             odd = [column for column in columns if not _is_plain(column)]
             if odd:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import pyarrow as pa
 from pyroaring import BitMap64
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.iceberg import RowChange, Validation, arrow_frame, position_rows, row_filter, take_inventory
+from rowdelta.iceberg import RowChange, Validation, arrow_frame, footer, position_rows, row_filter, take_inventory
 from rowdelta.maintain.steady import all_of, steady_files
 from rowdelta.maintain.verify import same_rows
 from rowdelta.ops.position_files import as_content_file, partition_values, write_positions
@@ -18,11 +18,17 @@ from rowdelta.ops.positions import FilePositions, collect_positions_in
 from rowdelta.ops.target import FILE, LINEAGE_VERSION, POSITION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rowdelta.iceberg import ContentFile, DeleteEntry, LiveData, NewDelete, SnapshotFiles, TableHandle
 
 _DELETE_FILE: Final = "__rd_delete_file"
+# What a Puffin footer says of a deletion vector, apart from the path of its data file.
+_FOOTER_BYTES: Final = 200
+# A Puffin file is worth merging below this share of the target size, or with less than this share of its vectors live.
+_SMALL: Final = 0.75
+_LIVE: Final = 0.5
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True)
@@ -69,22 +75,14 @@ class PositionRewrite:
 
     def _write(self, touched: list[FilePositions]) -> tuple[list[NewDelete], list[ContentFile]]:
         """Writes deletes in files of the target size, as far as the old ones tell how large a position is."""
-        records = sum(entry.record_count for entry in self.entries)
-        per_position = sum(_size(entry) for entry in self.entries) / max(records, 1)
-        counts = {entry.referenced_data_file: entry.record_count for entry in self.vectors}
-        chunks: list[list[FilePositions]] = []
-        room = 0.0
-        for file in touched:
-            need = (len(file.positions) + counts.get(file.path, 0)) * per_position
-            if not chunks or need > room:
-                chunks.append([])
-                room = self.target_size
-            chunks[-1].append(file)
-            room -= need
+        records = sum(entry.record_count for entry in self.rows)
+        per_position = sum(entry.file_size_in_bytes for entry in self.rows) / max(records, 1)
+        vectors = {entry.referenced_data_file: _size(entry) for entry in self.vectors}
+        needs = [len(file.positions) * per_position + vectors.get(file.path, 0) for file in touched]
         new: list[NewDelete] = []
         replaced: list[ContentFile] = []
         try:
-            for chunk in chunks:
+            for chunk in _packed(touched, needs, self.target_size):
                 made, old = write_positions(self.handle, self.files, chunk)
                 new, replaced = [*new, *made], [*replaced, *old]
         except BaseException:
@@ -127,8 +125,49 @@ class PositionRewrite:
         return collect_positions_in(self.handle, joined.where("__rd_age <= __rd_delete_age"), list(self.data.values()))
 
 
-def _size(entry: DeleteEntry) -> int:
-    return entry.file_size_in_bytes if entry.content_size_in_bytes is None else entry.content_size_in_bytes
+def _size(vector: DeleteEntry) -> int:
+    """The size of a deletion vector with its part of the footer."""
+    return (vector.content_size_in_bytes or 0) + len(vector.referenced_data_file or "") + _FOOTER_BYTES
+
+
+def _packed(things: Sequence[Thing], sizes: Sequence[float], target_size: int) -> list[list[Thing]]:
+    """Things in files of about the target size, in their order.
+
+    Examples:
+        >>> _packed("abcd", [40, 60, 10, 200], 100)
+        [['a', 'b'], ['c'], ['d']]
+    """
+    chunks: list[list[Thing]] = []
+    room = 0.0
+    for thing, size in zip(things, sizes, strict=True):
+        if not chunks or size > room:
+            chunks.append([])
+            room = target_size
+        chunks[-1].append(thing)
+        room -= size
+    return chunks
+
+
+def _worth_moving(
+    handle: TableHandle, files: SnapshotFiles, vectors: Sequence[DeleteEntry], min_input_files: int, target_size: int
+) -> list[DeleteEntry]:
+    """The vectors of Puffin files that are mostly dead, or small and so many that there will be fewer.
+
+    With `min_input_files` of 1 all of them are wanted, whatever it brings.
+    """
+    if min_input_files == 1:
+        return list(vectors)
+    live = Counter(entry.path for entry in files.position_deletes)
+
+    def is_dead(path: str, size: int) -> bool:
+        return live[path] < _LIVE * len(footer(handle, path, size).blobs)
+
+    sizes = {entry.path: entry.file_size_in_bytes for entry in vectors}
+    small = {path for path, size in sizes.items() if size < _SMALL * target_size}
+    dead = {path for path in sizes.keys() - small if is_dead(path, sizes[path])}
+    moved = [entry for entry in vectors if entry.path in small | dead]
+    fewer = len(_packed(moved, list(map(_size, moved)), target_size)) < len(small)
+    return moved if dead or (fewer and len(small) >= min_input_files) else []
 
 
 def plan_positions(
@@ -141,12 +180,12 @@ def plan_positions(
     """Chooses the position deletes that are worth writing anew.
 
     On version 3 every file of positions becomes vectors. Otherwise so many deletes of one data file, or of one
-    partition where files are for several data files, are worth merging; and so many Puffin files.
+    partition where files are for several data files, are worth merging; and so many Puffin files that are small or
+    mostly dead.
     """
     some = list(selected)
     vectors = [entry for entry in some if entry.is_deletion_vector]
-    if len({entry.path for entry in vectors}) < min_input_files:
-        vectors = []
+    vectors = _worth_moving(handle, files, vectors, min_input_files, target_size)
     rows = [entry for entry in some if not entry.is_deletion_vector]
     if handle.metadata.format_version < LINEAGE_VERSION:
         groups: dict[object, list[DeleteEntry]] = defaultdict(list)

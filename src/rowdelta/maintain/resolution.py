@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rowdelta.iceberg import RowChange, Validation, row_filter
 from rowdelta.maintain.groups import in_groups
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from rowdelta.maintain.candidates import Candidates
     from rowdelta.maintain.scope import Covered
     from rowdelta.ops.positions import FilePositions
+
+_ROWS_OF_KEY: Final = 2  # most keys have one row, and a row that two deletes hit counts twice
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,10 @@ class Resolution:
 
     def positions(self, group: Sequence[LiveData]) -> list[FilePositions]:
         """Where the deleted rows of some files are."""
-        return collect_positions_in(self.handle, self.deleted_rows(group), group, self.memory // 2)
+        keys = sum(entry.record_count for entry in self.deletes)
+        return collect_positions_in(
+            self.handle, self.deleted_rows(group), group, expected=_ROWS_OF_KEY * keys, most_bytes=self.memory // 2
+        )
 
     def deleted_rows(self, group: Sequence[LiveData]) -> DataFrame:
         """The rows of some files that equality deletes delete, by file and position; reads the key columns alone."""

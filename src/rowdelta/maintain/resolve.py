@@ -6,9 +6,10 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rowdelta.errors import InputError
-from rowdelta.iceberg import check_fast_forward, interruptible
+from rowdelta.errors import CommitConflictError, InputError
+from rowdelta.iceberg import check_fast_forward, interruptible, snapshot_files
 from rowdelta.maintain.candidates import find_candidates
+from rowdelta.maintain.dropped_partitions import removable
 from rowdelta.maintain.groups import in_groups, memory_bytes, portion
 from rowdelta.maintain.mend import mend_places
 from rowdelta.maintain.progress import reporting
@@ -104,7 +105,8 @@ class Resolve(Operation[ResolveResult]):
         """Resolves in one snapshot, or in one for each group with partial progress.
 
         Raises:
-            CommitConflictError: Other writers changed the same files each time that it was tried.
+            CommitConflictError: Other writers changed the same files each time that it was tried, or added equality
+                deletes to a state that was to be published.
             VerificationError: The visible rows would not be the same; nothing was committed.
         """
         started = time.monotonic()
@@ -129,6 +131,7 @@ class Resolve(Operation[ResolveResult]):
                 "with where=, some equality deletes stay, and the state is not one that every engine reads",
                 hint="publish without where=",
             )
+        covered = removable(self._handle, target.files, covered)
         found = find_candidates(self._handle, target.files, covered.deletes)
         return Resolution(self._handle, target.files, covered, found, self._memory)
 
@@ -145,6 +148,7 @@ class Resolve(Operation[ResolveResult]):
             return
         self._result = replace(self._result, left_out=work.covered.left_out)
         if not work.deletes:
+            self._resolved = work.files.snapshot
             return
         groups = in_groups(work.found.files, self._memory)
         self._result = replace(
@@ -164,6 +168,8 @@ class Resolve(Operation[ResolveResult]):
                     self._commit(work, touched, group)
                     touched = []
             self._commit(work, touched, None)
+        if self._publish is not None:
+            self._check_publishable(work)
 
     def _commit(self, work: Resolution, touched: list[FilePositions], group: list[LiveData] | None) -> None:
         """Commits positions; without a group it is the last time, and the equality deletes go."""
@@ -181,6 +187,17 @@ class Resolve(Operation[ResolveResult]):
             delete_files_removed=before.delete_files_removed + len(change.removed_deletes),
             bytes_added=before.bytes_added + change.size_in_bytes,
         )
+
+    def _check_publishable(self, work: Resolution) -> None:
+        """Keys that others committed during the run are still there; the next try has only these to resolve."""
+        files = None if self._resolved is None else snapshot_files(self._handle, self._resolved)
+        known = {entry.path for entry in work.files.equality_deletes}
+        if files is not None and any(entry.path not in known for entry in files.equality_deletes):
+            raise CommitConflictError(
+                f"another writer added equality deletes to branch {self._handle.branch!r} while it was resolved: "
+                f"branch {self._publish!r} was not moved",
+                hint="run it again; what was resolved stays resolved",
+            )
 
     def _published(self) -> str | None:
         """Moves the branch to the state that was resolved, which later commits may already have left behind."""

@@ -53,35 +53,30 @@ def fingerprint(frame: DataFrame) -> Fingerprint:
 def row_hash(frame: DataFrame) -> Column:
     """A 64-bit hash of a row."""
     fields = frame.schema.fields
-    return F.xxhash64(*(_hashable(F.col(quote(column.name)), column.dataType) for column in fields))
+    return F.xxhash64(*(part for field in fields for part in _parts(F.col(quote(field.name)), field.dataType)))
+
+
+def _parts(value: Column, kind: T.DataType) -> tuple[Column, Column]:
+    """A value and whether it is null: Spark's hash passes over nulls, and (1, null) would be (null, 1)."""
+    return value.isNull(), _hashable(value, kind)
 
 
 def _hashable(value: Column, kind: T.DataType) -> Column:
-    """A value that Spark can hash: a map as its sorted entries, a variant as its text."""
-    if isinstance(kind, T.MapType) and _has_trouble(kind.valueType):
-        return F.array_sort(F.transform(F.map_entries(value), lambda entry: _entry(entry, kind)))
+    """A value that Spark can hash, nulls inside of it included: a map as its sorted entries, a variant as its text."""
     if isinstance(kind, T.MapType):
-        return F.array_sort(F.map_entries(value))
+        return F.array_sort(F.transform(F.map_entries(value), lambda entry: _entry(entry, kind)))
     if isinstance(kind, T.VariantType):
         return F.to_json(value)
-    if isinstance(kind, T.ArrayType) and _has_trouble(kind.elementType):
-        return F.transform(value, lambda element: _hashable(element, kind.elementType))
-    if isinstance(kind, T.StructType) and _has_trouble(kind):
-        parts = [_hashable(value.getField(part.name), part.dataType).alias(part.name) for part in kind.fields]
-        return F.when(value.isNotNull(), F.struct(*parts))
+    if isinstance(kind, T.ArrayType):
+        return F.transform(value, lambda element: F.struct(*_parts(element, kind.elementType)))
+    if isinstance(kind, T.StructType):
+        parts = [part for field in kind.fields for part in _parts(value.getField(field.name), field.dataType)]
+        return F.struct(*parts)
     return value
 
 
 def _entry(entry: Column, kind: T.MapType) -> Column:
-    return F.struct(entry["key"].alias("key"), _hashable(entry["value"], kind.valueType).alias("value"))
-
-
-def _has_trouble(kind: T.DataType) -> bool:
-    if isinstance(kind, T.StructType):
-        return any(_has_trouble(part.dataType) for part in kind.fields)
-    return isinstance(kind, T.MapType | T.VariantType) or (
-        isinstance(kind, T.ArrayType) and _has_trouble(kind.elementType)
-    )
+    return F.struct(_hashable(entry["key"], kind.keyType), *_parts(entry["value"], kind.valueType))
 
 
 def same_rows(only: AbstractSet[str] | None = None) -> Callable[[Uncommitted], None]:

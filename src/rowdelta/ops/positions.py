@@ -32,9 +32,21 @@ if TYPE_CHECKING:
 CODE: Final = "__rd_code"
 _BLOCK, _BIT = block_and_bit(POSITION)
 _FILES_KNOWN_AT_MOST: Final = 5_000  # to know them, their manifests are read
-_BYTES_OF_ROW: Final = 12
-# Twelve bytes for each row are collected without a shuffle where that cannot be much: 300 MB, were all rows to match.
+# Twelve bytes for the code and the position of a row: in Arrow, then as arrays, their order, and sorted by it.
+_BYTES_OF_ROW: Final = 48
+# Rows are collected without a shuffle where that cannot be much: 1.2 GB, were all of them to match.
 _ROWS_COLLECTED_AT_MOST: Final = 25_000_000
+
+
+class DroppedPartitionError(TableError):
+    """Files of a partition whose column was dropped would need deletes."""
+
+    def __init__(self, table: str, partition: str) -> None:
+        super().__init__(
+            f"files of {table} are partitioned by {partition}, whose column was dropped: Iceberg cannot write deletes "
+            "for them",
+            hint="rewrite these files first: t.compact(options={'rewrite-all': 'true'})",
+        )
 
 
 @dataclass(frozen=True)
@@ -196,7 +208,7 @@ def _rows_know_partitions(handle: TableHandle) -> bool:
 
 
 def collect_positions_in(
-    handle: TableHandle, rows: DataFrame, files: Sequence[LiveData], most_bytes: int = 0
+    handle: TableHandle, rows: DataFrame, files: Sequence[LiveData], *, expected: int | None = None, most_bytes: int = 0
 ) -> list[FilePositions]:
     """Collects where rows are, given as path and position, all of them in some files.
 
@@ -204,22 +216,26 @@ def collect_positions_in(
         handle: The table.
         rows: The rows.
         files: Their files.
-        most_bytes: What they may take; where all rows of the files fit, they are collected without a shuffle.
+        expected: How many rows to expect; all rows of the files when left out.
+        most_bytes: What they may take; where so many fit, they are collected without a shuffle.
     """
-    one_by_one = sum(file.records for file in files) * _BYTES_OF_ROW <= most_bytes
+    every = sum(file.records for file in files)
+    one_by_one = (every if expected is None else min(expected, every)) * _BYTES_OF_ROW <= most_bytes
     known = KnownFiles(handle, files, one_by_one=one_by_one)
     return known.collect(known.mark(rows.select(FILE, POSITION)))
 
 
+def dropped_partition(handle: TableHandle, spec_id: int) -> str | None:
+    """A partition field of a spec whose column is gone: Iceberg cannot write a value of it any more."""
+    known = handle.metadata.schema.by_id
+    fields = handle.metadata.specs[spec_id].fields
+    return next((part.name for part in fields if part.source_id not in known and part.transform != "void"), None)
+
+
 def _check_spec(handle: TableHandle, spec_id: int) -> None:
-    """Iceberg cannot write a partition value whose column is gone."""
-    for part in handle.metadata.specs[spec_id].fields:
-        if part.source_id not in handle.metadata.schema.by_id and part.transform != "void":
-            raise TableError(
-                f"files of {handle.name} are partitioned by {part.name}, whose column was dropped: Iceberg cannot "
-                "write deletes for them",
-                hint="rewrite these files first: t.compact(options={'rewrite-all': 'true'})",
-            )
+    name = dropped_partition(handle, spec_id)
+    if name is not None:
+        raise DroppedPartitionError(handle.name, name)
 
 
 def _by_code(
