@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import rowdelta as rd
 from bench.data import MERGE_ON_READ, SCALES, UPSERT, VECTORS, make_branch, make_table, rows
-from bench.measure import REPEATS, Measure, after_warm_up, ratio, resident_mb, seconds_of
+from bench.measure import REPEATS, WARM_UPS, Measure, after_warm_up, ratio, resident_mb, seconds_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,12 +43,12 @@ def _upserts(spark: SparkSession, count: int) -> list[Measure]:
         return seconds_of(lambda: table.upsert(changes, "id").execute())
 
     turns = []
-    for _ in range(REPEATS + 1):
+    for _ in range(WARM_UPS + REPEATS):
         ours = [upsert(_fresh(spark, name)) for name in (BIG, SMALL)]
         _fresh(spark, BIG)
         turns.append([*ours, seconds_of(lambda: spark.sql(MERGE))])
     changes.unpersist()
-    big, little, merged = after_warm_up(turns)
+    big, little, merged = after_warm_up(turns, WARM_UPS)
     return [
         ratio(
             f"upsert of {number:,} keys into {count:,} rows: Iceberg MERGE / rowdelta",

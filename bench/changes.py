@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import rowdelta as rd
 from bench.data import COLUMNS, MERGE_ON_READ, SCALES, UPSERT, make_branch, make_table, rows
-from bench.measure import REPEATS, Measure, Timing, after_warm_up, driver_peak_mb, ratio, seconds_of
+from bench.measure import REPEATS, WARM_UPS, Measure, Timing, after_warm_up, driver_peak_mb, ratio, seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +86,7 @@ def _cases(merged: DataFrame, pruned: DataFrame) -> list[tuple[str, str, Callabl
 def _compare(spark: SparkSession, ours: Callable[[rd.Table], Any], statement: str, delta: str) -> list[Timing]:
     """Each run starts from the same state: a new branch for Iceberg's two, the first version again for Delta."""
     turns = []
-    for _ in range(REPEATS + 1):
+    for _ in range(WARM_UPS + REPEATS):
         table, theirs = make_branch(spark, TABLE, "ours"), make_branch(spark, TABLE, "theirs")
         turns.append(
             [
@@ -98,7 +98,7 @@ def _compare(spark: SparkSession, ours: Callable[[rd.Table], Any], statement: st
             ]
         )
         spark.sql(f"RESTORE TABLE {delta} TO VERSION AS OF 1")
-    return after_warm_up(turns)
+    return after_warm_up(turns, WARM_UPS)
 
 
 def _delta_table(spark: SparkSession, count: int, path: Path) -> str:

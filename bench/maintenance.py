@@ -20,7 +20,7 @@ from bench.data import (
     stock,
 )
 from bench.debt import debt_of_many_files
-from bench.measure import REPEATS, Measure, Timing, live_heap_mb, ratio, side_by_side, time_of
+from bench.measure import REPEATS, WARM_UPS, Measure, Timing, live_heap_mb, ratio, side_by_side, time_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,8 +45,11 @@ def _against_a_scan(spark: SparkSession, size: int) -> list[Measure]:
         source = make_branch(spark, TABLE, f"keys_{encoding.replace('-', '_')}")
         source.delete_keys(random_keys(spark, keys, size), key="id", encoding=encoding).execute()
         resolve, scan = side_by_side(
-            on_new_branches(spark, TABLE, source.branch, lambda table: table.resolve(verify=False).execute()),
+            on_new_branches(
+                spark, TABLE, source.branch, lambda table: table.resolve(verify=False).execute(), WARM_UPS + REPEATS
+            ),
             lambda: spark.table(TABLE).agg(F.sum("id")).collect(),
+            warm_ups=WARM_UPS,
         )
         found.append(
             ratio(f"resolve {keys:,} keys, {encoding} / scan of the key column by Iceberg", resolve, scan, "<= 2.5")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REPEATS = 3
+WARM_UPS = 2  # what runs once or twice is still compiled while it runs
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,14 @@ def time_of(action: Callable[[], Any], repeats: int = REPEATS) -> Timing:
 
 
 def side_by_side(
-    *actions: Callable[[], Any], repeats: int = REPEATS, spark: SparkSession | None = None
+    *actions: Callable[[], Any], repeats: int = REPEATS, warm_ups: int = 1, spark: SparkSession | None = None
 ) -> list[Timing]:
     """Times several actions in turn, so that a slow moment of the machine hits all of them.
 
     Args:
         actions: What is timed.
-        repeats: How often, after one turn that warms up.
+        repeats: How often, after some turns that warm up.
+        warm_ups: How many of these there are.
         spark: Collects its garbage before each action, where one leaves so much that the next would pay for it.
     """
 
@@ -66,12 +68,13 @@ def side_by_side(
             spark._jvm.System.gc()
         return seconds_of(action)
 
-    return after_warm_up([[clean_seconds(action) for action in actions] for _ in range(repeats + 1)])
+    turns = [[clean_seconds(action) for action in actions] for _ in range(warm_ups + repeats)]
+    return after_warm_up(turns, warm_ups)
 
 
-def after_warm_up(turns: Sequence[Sequence[float]]) -> list[Timing]:
-    """The times of some actions by turns; the first turn warms up."""
-    return [Timing(tuple(some)) for some in zip(*turns[1:], strict=True)]
+def after_warm_up(turns: Sequence[Sequence[float]], warm_ups: int = 1) -> list[Timing]:
+    """The times of some actions by turns; the first turns warm up."""
+    return [Timing(tuple(some), warm_ups) for some in zip(*turns[warm_ups:], strict=True)]
 
 
 def seconds_of(action: Callable[[], Any]) -> float:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+import threading
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rowdelta.iceberg import LiveData
 from rowdelta.maintain.groups import in_groups, portion
 from rowdelta.maintain.progress import Portion, Progress, reporting
+from rowdelta.maintain.stage_watch import watching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,3 +57,49 @@ def test_a_terminal_gets_a_bar_and_a_pipe_gets_nothing(
     with reporting("resolve t", portions, None) as reporter:
         reporter.done(portions[0])
     assert "resolve t" in capsys.readouterr().err
+
+
+def test_progress_within_a_group_is_told_as_rows_and_bytes() -> None:
+    seen: list[Progress] = []
+    with reporting("compact t", [Portion(100, 1_000), Portion(100, 1_000)], seen.append) as reporter:
+        reporter.within(Portion(100, 1_000))(0.5)
+        reporter.done(Portion(100, 1_000))
+        reporter.within(Portion(100, 1_000))(0.25)
+    assert [(now.groups_done, now.rows_done, now.bytes_done) for now in seen] == [
+        (0, 50, 500),
+        (1, 100, 1_000),
+        (1, 125, 1_250),
+    ]
+
+
+def test_tasks_of_all_stages_count_and_the_share_never_falls() -> None:
+    looks: Iterator[dict[int, tuple[int, int] | None]] = iter(
+        [
+            {1: (0, 4)},
+            {1: (3, 4)},
+            {2: (0, 12)},  # the first stage is done, and much more work comes to light
+            {2: (9, 12), 3: None},
+            {2: (12, 12)},
+        ]
+    )
+    ended = threading.Event()
+
+    class Tracker:
+        now: ClassVar[dict[int, tuple[int, int] | None]] = {}
+
+        def getActiveStageIds(self) -> list[int]:  # noqa: N802 - Spark's name
+            found = next(looks, None)
+            if found is None:
+                ended.set()
+            Tracker.now = found or {}
+            return list(Tracker.now)
+
+        def getStageInfo(self, stage: int) -> Any:  # noqa: N802 - Spark's name
+            tasks = Tracker.now[stage]
+            return tasks and SimpleNamespace(numCompletedTasks=tasks[0], numTasks=tasks[1])
+
+    told: list[float] = []
+    context: Any = SimpleNamespace(statusTracker=Tracker)
+    with watching(context, told.append, pause=0.001):
+        assert ended.wait(10)
+    assert told == [0.75, 13 / 16]

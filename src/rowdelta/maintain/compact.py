@@ -33,6 +33,7 @@ from rowdelta.maintain.dropped_partitions import (
 from rowdelta.maintain.progress import Portion, reporting
 from rowdelta.maintain.resolve import Resolve
 from rowdelta.maintain.scope import covered_deletes
+from rowdelta.maintain.stage_watch import watching
 from rowdelta.maintain.steady import tried_again
 from rowdelta.maintain.verify import VERIFIED_BELOW, compare, read_all
 from rowdelta.ops.operation import Operation, Plan, Result
@@ -285,7 +286,8 @@ class Compact(Operation[CompactResult]):
         assert head is not None
         whole = Portion(int(head.summary.get("total-records", 0)), int(head.summary.get("total-files-size", 0)))
         with reporting(f"compact {handle.name}", [whole], self._progress) as reporter:
-            numbers = call_procedure(handle, "rewrite_data_files", arguments)
+            with watching(handle.spark.sparkContext, reporter.within(whole)):
+                numbers = call_procedure(handle, "rewrite_data_files", arguments)
             reporter.done(whole)
         made = handle.refresh().head(handle.branch)
         assert made is not None

@@ -91,9 +91,28 @@ class Reporter:
             bytes_done=now.bytes_done + group.size_in_bytes,
             seconds=time.monotonic() - self._started,
         )
-        for listener in self._listeners:
-            listener(self._state)
+        self._tell(self._state)
         stop_if_interrupted()
+
+    def within(self, group: Portion) -> Callable[[float], None]:
+        """Takes how much of a group is done, from 0 to 1, and tells that as rows and bytes."""
+
+        def tell(share: float) -> None:
+            now = self._state
+            self._tell(
+                replace(
+                    now,
+                    rows_done=now.rows_done + int(share * group.rows),
+                    bytes_done=now.bytes_done + int(share * group.size_in_bytes),
+                    seconds=time.monotonic() - self._started,
+                )
+            )
+
+        return tell
+
+    def _tell(self, state: Progress) -> None:
+        for listener in self._listeners:
+            listener(state)
 
 
 @contextmanager
