@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,10 +32,11 @@ if TYPE_CHECKING:
 
 CODE: Final = "__rd_code"
 _BLOCK, _BIT = block_and_bit(POSITION)
+_RUNS_OF_BATCH: Final = 64
 _FILES_KNOWN_AT_MOST: Final = 5_000  # to know them, their manifests are read
-# Twelve bytes for the code and the position of a row: in Arrow, then as arrays, their order, and sorted by it.
-_BYTES_OF_ROW: Final = 48
-# Rows are collected without a shuffle where that cannot be much: 1.2 GB, were all of them to match.
+# Twelve bytes in Arrow for the code and the position of a row, and those of a file once more, sorted.
+_BYTES_OF_ROW: Final = 24
+# Rows are collected without a shuffle where that cannot be much: 600 MB, were all of them to match.
 _ROWS_COLLECTED_AT_MOST: Final = 25_000_000
 
 
@@ -166,16 +168,15 @@ class KnownFiles(Places):
             return self.collected(rows.select(*self.names).toArrow())
         words = rows.groupBy(CODE, F.expr(_BLOCK).alias("block"))
         table = words.agg(F.bit_or(F.expr(_BIT)).alias("word"), F.count("*").alias("rows")).toArrow()
-        columns = [table[name].to_numpy() for name in ("block", "word", "rows")]
         return [
             self._of(code, unpack_words(blocks, bits), int(counts.sum()))
-            for code, (blocks, bits, counts) in _by_code(table[CODE].to_numpy(), columns)
+            for code, (blocks, bits, counts) in _by_code(table, ["block", "word", "rows"])
         ]
 
     def collected(self, table: pa.Table) -> list[FilePositions]:
         """The same of marked rows that have been collected already."""
         found = []
-        for code, (positions,) in _by_code(table[CODE].to_numpy(), [table[POSITION].to_numpy()]):
+        for code, (positions,) in _by_code(table, [POSITION]):
             found.append(self._of(code, sorted_distinct(positions), len(positions)))
         return found
 
@@ -238,14 +239,21 @@ def _check_spec(handle: TableHandle, spec_id: int) -> None:
         raise DroppedPartitionError(handle.name, name)
 
 
-def _by_code(
-    codes: npt.NDArray[np.int32], columns: list[npt.NDArray[Any]]
-) -> Iterator[tuple[int, list[npt.NDArray[Any]]]]:
-    """The values of each code; rows come by file as they were read, unless a join has moved them."""
-    if not len(codes):
-        return
-    order = np.argsort(codes, kind="stable")
-    codes = codes[order]
-    starts = np.flatnonzero(np.diff(codes, prepend=codes[:1] + 1))
-    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(codes)], strict=True):
-        yield int(codes[start]), [column[order[start:end]] for column in columns]
+def _by_code(table: pa.Table, names: list[str]) -> Iterator[tuple[int, list[npt.NDArray[Any]]]]:
+    """The values of some columns for each code.
+
+    Rows come by file as they were read, so whole runs are taken at once; where a join has moved them, they are sorted
+    first, a batch at a time: of many rows there is never another copy.
+    """
+    pieces: dict[int, list[list[npt.NDArray[Any]]]] = defaultdict(list)
+    for batch in table.to_batches():
+        codes, *columns = (batch[name].to_numpy() for name in (CODE, *names))
+        if np.count_nonzero(codes[1:] != codes[:-1]) > _RUNS_OF_BATCH:
+            order = np.argsort(codes, kind="stable")
+            codes, columns = codes[order], [column[order] for column in columns]
+        ends = [*(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), len(codes)]
+        for start, end in zip([0, *ends], ends, strict=False):
+            if end > start:
+                pieces[int(codes[start])].append([column[start:end] for column in columns])
+    for code, parts in pieces.items():
+        yield code, [np.concatenate(column) for column in zip(*parts, strict=True)]
