@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
 from tests.support.frames import assert_same_rows
-from tests.support.tables import EDV, create, head, one_file, stored_files
+from tests.support.tables import EDV, append_ids, create, head, keys, one_file, stored_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -146,6 +146,23 @@ def test_bad_changes_leave_the_schema_as_it_is(
     assert spark.table(table_name).columns == ["id", "v"]
     table.upsert(spark.createDataFrame(rows[:1], batch.schema), "id", merge_schema=True).execute()
     assert_same_rows(table.read(), [(1, "a", 5)])
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_keys_are_deleted_where_older_snapshots_have_expired(
+    spark: SparkSession, table_name: str, version: int
+) -> None:
+    table = create(spark, table_name, "id bigint, v string", version=version, properties=EDV)
+    for number in range(3):
+        append_ids(spark, table_name, [number])
+        table.delete_keys(keys(spark, number + 10), "id").execute()
+    table.expire(older_than=dt.timedelta(0), retain_last=1).execute()
+    assert len(table.refresh().metadata.snapshots) == 1
+    table.delete_keys(keys(spark, 1), "id").execute()
+    table.upsert(spark.createDataFrame([(2, "new")], "id bigint, v string"), "id").execute()
+    assert_same_rows(table.read(), [(0, "v"), (2, "new")])
+    table.resolve().execute()
+    assert_same_rows(spark.table(table_name), [(0, "v"), (2, "new")])
 
 
 def test_nothing_is_committed_for_no_changes(spark: SparkSession, table_name: str) -> None:
