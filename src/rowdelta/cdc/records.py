@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.cdc.typed_values import unfit
+from rowdelta.ops.change_batch import EXACT_TIMES
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
@@ -24,12 +25,6 @@ AT: Final = "_rd_at"
 SKIP: Final = "_rd_skip"
 EXTRA: Final = "_rd_extra"
 HELPERS: Final = (DELETED, ORDER, BAD, RAW, AT, SKIP, EXTRA)
-# By itself Spark writes times to the millisecond.
-_EXACT_TIMES: Final = {
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-    "timeZone": "UTC",
-}
 
 
 @dataclass(frozen=True)
@@ -100,7 +95,7 @@ class Records(Protocol):
 
 def row_as_json() -> Column:
     """A typed row as a JSON object, with times to the microsecond."""
-    return F.to_json(F.struct("*"), _EXACT_TIMES)
+    return F.to_json(F.struct("*"), EXACT_TIMES)
 
 
 def first_reason(*tests: tuple[Column, str | Column]) -> Column:

@@ -336,10 +336,9 @@ class _Attempt:
             pass_files(gateway, delta, "addRows", change.kept_files, specs)
             if change.rows is not None:
                 change.rows.add_to(delta)
-            head = transaction.table().snapshot(handle.branch)
             if change.validation is not None:
                 change.validation.configure(delta)
-            elif head is not None:
+            elif (head := transaction.table().snapshot(handle.branch)) is not None:
                 # Nothing is to be validated. But Iceberg takes a vector of keys for one of positions, and looks for
                 # others through all history that it is not told to leave out; where that has expired, it fails.
                 delta.validateFromSnapshot(head.snapshotId())

@@ -15,6 +15,8 @@ from rowdelta.ops.positions import DroppedPartitionError, dropped_partition
 from rowdelta.ops.target import open_target
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rowdelta.iceberg import DeleteEntry, SnapshotFiles, TableHandle
     from rowdelta.maintain.rewrite_deletes import RewriteDeletesResult
 
@@ -25,7 +27,8 @@ def deletes_for_any_engine(handle: TableHandle) -> RewriteDeletesResult:
     Raises:
         TableError: That cannot be done; a vector of such a partition cannot be written either.
     """
-    for entry in _deletes(handle):
+    files = open_target(handle).files
+    for entry in () if files is None else files.equality_deletes:
         name = dropped_partition(handle, entry.spec_id)
         if entry.is_vector and name is not None:
             raise TableError(
@@ -46,13 +49,13 @@ def removable(handle: TableHandle, files: SnapshotFiles, covered: Covered) -> Co
     Raises:
         DroppedPartitionError: A file is left.
     """
-    fixed = [entry for entry in covered.deletes if dropped_partition(handle, entry.spec_id) is not None]
+    fixed = _fixed(handle, covered.deletes)
     if not fixed:
         return covered
     name = _partition_left(handle, files)
     if name is not None:
         raise DroppedPartitionError(handle.name, name)
-    rest = tuple(entry for entry in covered.deletes if entry not in fixed)
+    rest = tuple(entry for entry in covered.deletes if dropped_partition(handle, entry.spec_id) is None)
     reason = f"{len(fixed)} equality deletes are of partitions whose column was dropped, and apply to nothing"
     return Covered(rest, (*covered.left_out, reason))
 
@@ -64,7 +67,7 @@ def refuse_to_lose_deletes(handle: TableHandle) -> None:
     partition applies to them: deleted rows would come back. A rewrite of all files in one commit leaves none behind.
     """
     files = open_target(handle).files
-    name = _partition_left(handle, files) if files is not None and has_fixed_deletes(handle) else None
+    name = _partition_left(handle, files) if files is not None and _fixed(handle, _deletes(files)) else None
     if name is not None:
         raise TableError(
             f"files of {handle.name} are partitioned by {name}, whose column was dropped, and have deletes: these "
@@ -75,7 +78,8 @@ def refuse_to_lose_deletes(handle: TableHandle) -> None:
 
 def has_fixed_deletes(handle: TableHandle) -> bool:
     """Whether there are deletes of such a partition, which no commit can remove."""
-    return any(dropped_partition(handle, entry.spec_id) is not None for entry in _deletes(handle))
+    files = open_target(handle).files
+    return files is not None and bool(_fixed(handle, _deletes(files)))
 
 
 def _partition_left(handle: TableHandle, files: SnapshotFiles) -> str | None:
@@ -84,6 +88,9 @@ def _partition_left(handle: TableHandle, files: SnapshotFiles) -> str | None:
     return next(filter(None, (dropped_partition(handle, spec_id) for spec_id in sorted(specs))), None)
 
 
-def _deletes(handle: TableHandle) -> tuple[DeleteEntry, ...]:
-    files = open_target(handle).files
-    return () if files is None else (*files.equality_deletes, *files.position_deletes)
+def _deletes(files: SnapshotFiles) -> tuple[DeleteEntry, ...]:
+    return (*files.equality_deletes, *files.position_deletes)
+
+
+def _fixed(handle: TableHandle, deletes: Iterable[DeleteEntry]) -> list[DeleteEntry]:
+    return [entry for entry in deletes if dropped_partition(handle, entry.spec_id) is not None]

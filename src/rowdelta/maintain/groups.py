@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from rowdelta.errors import InputError
 from rowdelta.maintain.progress import Portion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rowdelta.iceberg import LiveData
 
+Thing = TypeVar("Thing")
 DEFAULT_MEMORY: Final = "512m"
 _UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _LEAST: Final = 1 << 20
@@ -44,15 +45,25 @@ def size_in_bytes(name: str, size: str | int) -> int:
 
 def in_groups(files: Iterable[LiveData], memory: int) -> list[list[LiveData]]:
     """Groups of files whose positions fit into the memory, in the order given; a larger file is alone."""
-    groups: list[list[LiveData]] = []
-    room = 0
-    for file in files:
-        need = file.records // 64 * _BYTES_PER_64_ROWS + _BYTES_PER_FILE
-        if not groups or need > room:
+    files = list(files)
+    return packed(files, [file.records // 64 * _BYTES_PER_64_ROWS + _BYTES_PER_FILE for file in files], memory)
+
+
+def packed(things: Sequence[Thing], sizes: Sequence[float], room: float) -> list[list[Thing]]:
+    """Things in groups that do not outgrow some room, in their order; a larger one is alone.
+
+    Examples:
+        >>> packed("abcd", [40, 60, 10, 200], 100)
+        [['a', 'b'], ['c'], ['d']]
+    """
+    groups: list[list[Thing]] = []
+    left = 0.0
+    for thing, size in zip(things, sizes, strict=True):
+        if not groups or size > left:
             groups.append([])
-            room = memory
-        groups[-1].append(file)
-        room -= need
+            left = room
+        groups[-1].append(thing)
+        left -= size
     return groups
 
 

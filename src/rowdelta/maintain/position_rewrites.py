@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyroaring import BitMap64
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.iceberg import RowChange, Validation, arrow_frame, footer, position_rows, row_filter, take_inventory
+from rowdelta.maintain.groups import packed
 from rowdelta.maintain.steady import all_of, steady_files
 from rowdelta.maintain.verify import same_rows
 from rowdelta.ops.position_files import as_content_file, partition_values, write_positions
@@ -28,7 +29,6 @@ _FOOTER_BYTES: Final = 200
 # A Puffin file is worth merging below this share of the target size, or with less than this share of its vectors live.
 _SMALL: Final = 0.75
 _LIVE: Final = 0.5
-Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class PositionRewrite:
         new: list[NewDelete] = []
         replaced: list[ContentFile] = []
         try:
-            for chunk in _packed(touched, needs, self.target_size):
+            for chunk in packed(touched, needs, self.target_size):
                 made, old = write_positions(self.handle, self.files, chunk)
                 new, replaced = [*new, *made], [*replaced, *old]
         except BaseException:
@@ -130,24 +130,6 @@ def _size(vector: DeleteEntry) -> int:
     return (vector.content_size_in_bytes or 0) + len(vector.referenced_data_file or "") + _FOOTER_BYTES
 
 
-def _packed(things: Sequence[Thing], sizes: Sequence[float], target_size: int) -> list[list[Thing]]:
-    """Things in files of about the target size, in their order.
-
-    Examples:
-        >>> _packed("abcd", [40, 60, 10, 200], 100)
-        [['a', 'b'], ['c'], ['d']]
-    """
-    chunks: list[list[Thing]] = []
-    room = 0.0
-    for thing, size in zip(things, sizes, strict=True):
-        if not chunks or size > room:
-            chunks.append([])
-            room = target_size
-        chunks[-1].append(thing)
-        room -= size
-    return chunks
-
-
 def _worth_moving(
     handle: TableHandle, files: SnapshotFiles, vectors: Sequence[DeleteEntry], min_input_files: int, target_size: int
 ) -> list[DeleteEntry]:
@@ -166,7 +148,7 @@ def _worth_moving(
     small = {path for path, size in sizes.items() if size < _SMALL * target_size}
     dead = {path for path in sizes.keys() - small if is_dead(path, sizes[path])}
     moved = [entry for entry in vectors if entry.path in small | dead]
-    fewer = len(_packed(moved, list(map(_size, moved)), target_size)) < len(small)
+    fewer = len(packed(moved, list(map(_size, moved)), target_size)) < len(small)
     return moved if dead or (fewer and len(small) >= min_input_files) else []
 
 

@@ -27,10 +27,11 @@ DELETED: Final = "__rd_deleted"
 TIES: Final = ("error", "any")
 _ORDER: Final = "__rd_order"
 _HASH: Final = "__rd_hash"
-# Spark's JSON has milliseconds alone.
-_EXACT_TIMES: Final = {
+# By itself Spark's JSON has times to the millisecond.
+EXACT_TIMES: Final = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    "timeZone": "UTC",
 }
 _NO_KEY: Final = "filter such changes out"
 _TIE: Final = "let order_by tell them apart, or say tie='any' where it does not matter which wins"
@@ -220,6 +221,6 @@ def _hash_of(frame: DataFrame, columns: Sequence[str]) -> Column:
     for name in columns:
         value = F.col(quote(name))
         if isinstance(frame.schema[name].dataType, (T.StructType, T.ArrayType, T.MapType, T.VariantType)):
-            value = F.to_json(F.struct(value), _EXACT_TIMES)
+            value = F.to_json(F.struct(value), EXACT_TIMES)
         values += [value, value.isNull()]
     return F.xxhash64(*values)
