@@ -133,9 +133,10 @@ class RunningStream:
                 raise self._error from error
             raise
         stopped = ended is None or bool(ended)
-        with self._busy:  # a batch that is being given up has its mark on what is committed through this table
-            if stopped and self._stream.policy.is_behind(self._table):
-                self._stream.policy.resolve(self._table)
+        if stopped:
+            with self._busy:  # a batch that is being given up has its mark on what is committed through this table
+                if self._stream.policy.is_behind(self._table):
+                    self._stream.policy.resolve(self._table)
         return stopped
 
     def stop(self) -> None:
