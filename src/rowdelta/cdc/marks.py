@@ -48,12 +48,13 @@ class BatchMark:
 
 def last_batch(handle: TableHandle, stream_id: str) -> BatchMark | None:
     """The newest batch of a stream that the table holds; None where there is none."""
-    history = handle.metadata.ancestors(handle.metadata.head(handle.branch))
-    for snapshot in history:
+    oldest = None
+    for snapshot in handle.metadata.ancestors(handle.metadata.head(handle.branch)):
         if snapshot.summary.get(STREAM) == stream_id:
             return BatchMark(stream_id, snapshot.summary[QUERY], int(snapshot.summary[BATCH]))
+        oldest = snapshot
     known = handle.metadata.properties.get(f"{_PROPERTY}{stream_id}")
-    was_expired = bool(history) and history[-1].parent_id is not None
+    was_expired = oldest is not None and oldest.parent_id is not None
     if known is None or not was_expired:
         return None
     batch_id, _, query_id = known.partition(" ")

@@ -34,7 +34,7 @@ from rowdelta.iceberg.orphans import find_orphans
 from rowdelta.iceberg.partitions import partition_names
 from rowdelta.iceberg.plans import columns_used, in_session, size_in_bytes
 from rowdelta.iceberg.procedures import call_procedure
-from rowdelta.iceberg.puffin_footers import footer, keep_footer, only_blob
+from rowdelta.iceberg.puffin_footers import footer, only_blob
 from rowdelta.iceberg.references import check_fast_forward, create_branch, drop_branch, fast_forward
 from rowdelta.iceberg.residuals import partition_residuals
 from rowdelta.iceberg.shadow import SnapshotFiles, files_of, shadow, snapshot_files
@@ -107,7 +107,6 @@ __all__ = [
     "in_session",
     "interruptible",
     "inventory_of",
-    "keep_footer",
     "later_deletes",
     "list_delete_files",
     "marked",

@@ -159,7 +159,7 @@ def _list_record(manifest: dict[str, Any], location: str, size: int, count: int)
 
 def _document(handle: TableHandle, files: SnapshotFiles, schema: dict[str, Any], manifest_list: str) -> dict[str, Any]:
     document = dict(handle.document)
-    (snapshot,) = (s for s in document["snapshots"] if s["snapshot-id"] == files.snapshot.id)
+    snapshot = handle.snapshot_document(files.snapshot.id)
     snapshot = {key: value for key, value in snapshot.items() if key not in {"first-row-id", "added-rows", "schema-id"}}
     return document | {
         "format-version": 2,

@@ -66,12 +66,13 @@ def plan_expiry(handle: TableHandle, older_than_ms: int | None, retain_last: int
     """What an expiry would remove; nothing is committed, and nothing is written."""
     transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
     after = metadata_document(handle.gateway, transaction.table().operations().current())
-    return _difference(handle.document, after), expired_files(handle, handle.document, after)
+    before = handle.whole_document()
+    return _difference(before, after), expired_files(handle, before, after)
 
 
 def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> tuple[Expiry, ExpiryCounts]:
     """Expires snapshots and removes every file that only these needed, by Iceberg's Spark action."""
-    before = handle.document
+    before = handle.whole_document()
     gateway = handle.gateway
     try:
         action = gateway.iceberg.spark.actions.SparkActions.get(gateway.session).expireSnapshots(handle._table)
@@ -90,7 +91,7 @@ def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int 
         manifest_lists=int(result.deletedManifestListsCount()),
         statistics=int(result.deletedStatisticsFilesCount()),
     )
-    return _difference(before, handle.document), counts
+    return _difference(before, handle.whole_document()), counts
 
 
 def expire_own(
@@ -100,14 +101,15 @@ def expire_own(
 
     Metadata and delete files in the table's own folders are removed; no data file ever is.
     """
-    before = handle.document
+    before = handle.whole_document()
     transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
     try:
         transaction.commitTransaction()
     except JavaError as error:
         raise _failed(error) from error
     handle.refresh()
-    files = own_files(expired_files(handle, before, handle.document), folders)
+    after = handle.whole_document()
+    files = own_files(expired_files(handle, before, after), folders)
     delete_files(handle, [*files.deletes, *files.manifests, *files.manifest_lists, *files.statistics])
     counts = ExpiryCounts(
         deletes=len(files.deletes),
@@ -115,7 +117,7 @@ def expire_own(
         manifest_lists=len(files.manifest_lists),
         statistics=len(files.statistics),
     )
-    return _difference(before, handle.document), counts
+    return _difference(before, after), counts
 
 
 def own_files(files: ExpiredFiles, folders: Sequence[str]) -> ExpiredFiles:
@@ -215,7 +217,7 @@ def added_files(handle: TableHandle, gone: Sequence[dict[str, Any]]) -> list[str
     """
     ids = {snapshot["snapshot-id"] for snapshot in gone}
     oldest = min(snapshot.get("sequence-number", 0) for snapshot in gone)
-    later = [s for s in handle.document.get("snapshots", []) if s.get("sequence-number", 0) >= oldest]
+    later = [s for s in handle.whole_document().get("snapshots", []) if s.get("sequence-number", 0) >= oldest]
     added = {path: m for path, m in _manifests(handle, gone).items() if m["added_snapshot_id"] in ids}
     files = {
         record["data_file"]["file_path"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections import OrderedDict
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
@@ -17,6 +16,7 @@ from rowdelta.iceberg.file_io import FileIO, read_in_pieces
 from rowdelta.iceberg.gateway import Gateway
 from rowdelta.iceberg.manifests import ManifestReader
 from rowdelta.iceberg.metadata import Snapshot, TableMetadata, parse_metadata
+from rowdelta.iceberg.recent import Recent
 from rowdelta.iceberg.scratch import ScratchFiles
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class TableHandle:
         self._table: Any = _load(self.gateway, name)
         self._location: str | None = None
         self.mark = CommitMark()
-        self.puffin_footers: OrderedDict[str, PuffinFile] = OrderedDict()
+        self.puffin_footers: Recent[PuffinFile] = Recent()
         self.live_frames: dict[tuple[int, int, int], DataFrame] = {}  # a snapshot never changes, nor does a frame of it
         self.refresh()
         self.metadata.head(branch)  # a branch that does not exist fails here, not in the middle of something
@@ -64,11 +64,22 @@ class TableHandle:
         current = self._table.operations().current()
         location = current.metadataFileLocation()
         if location is None or location != self._location:  # a metadata file never changes
-            self.document = metadata_document(self.gateway, current)
-            self.metadata = parse_metadata(self.document)
+            self._read_whole = partial(metadata_document, self.gateway, current)
+            self.document = metadata_document(self.gateway, _without_history(self.gateway, current))
+            self.metadata = parse_metadata(self.document, self._read_whole)
             self._location = location
-            self.manifests.trim()
+            self.manifests.after_change()
+            self.puffin_footers.after_change()
         return self.metadata
+
+    def whole_document(self) -> dict[str, Any]:
+        """The metadata with every snapshot and the log of them; `document` has those of branches and tags."""
+        return self._read_whole()
+
+    def snapshot_document(self, snapshot_id: int) -> dict[str, Any]:
+        """What the metadata says of one snapshot."""
+        known = _snapshots_of(self.document)
+        return known[snapshot_id] if snapshot_id in known else _snapshots_of(self._read_whole())[snapshot_id]
 
     @cached_property
     def io(self) -> FileIO:
@@ -128,6 +139,18 @@ class TableHandle:
     def metadata_table(self, kind: str, snapshot_id: int) -> DataFrame:
         """Iceberg's own metadata table (`entries`, `files`, ...) as of a snapshot."""
         return self.gateway.metadata_table(self.full_name, kind, snapshot_id)
+
+
+def _without_history(gateway: Gateway, metadata: Any) -> Any:
+    """Metadata with no snapshots but those of branches and tags: a long history need not come along each time."""
+    try:
+        return gateway.iceberg.TableMetadata.buildFrom(metadata).suppressHistoricalSnapshots().discardChanges().build()
+    except (Py4JJavaError, PySparkException):  # the builder is stricter than the reader
+        return metadata
+
+
+def _snapshots_of(document: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    return {snapshot["snapshot-id"]: snapshot for snapshot in document["snapshots"]}
 
 
 def metadata_document(gateway: Gateway, metadata: Any) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import fastavro
 from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.errors import FormatError, TableError
 from rowdelta.iceberg.file_io import together
+from rowdelta.iceberg.recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +32,6 @@ EQUALITY: Final = FileContent.EQUALITY.id
 ENCODING_FIELD_ID: Final = 2147483200
 # The reserved field id of `file_path` in a position delete file.
 DELETE_FILE_PATH_ID: Final = 2147483546
-_CACHED_MANIFESTS: Final = 4096
 # One action reads the same manifest for several reasons; every read is some calls of py4j.
 _CACHED_BYTES: Final = 16 << 20
 _CACHED_BYTES_EACH: Final = 1 << 20
@@ -53,7 +53,7 @@ class AvroFile:
         return out.getvalue()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class DeleteEntry:
     """A live entry of a delete manifest, its sequence number inherited where it was left out."""
 
@@ -87,7 +87,7 @@ class DeleteEntry:
         return DeleteEncoding.effective(self.encoding_id, self.file_format, blob_type)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class DataEntry:
     """What a data manifest says of a file's age and place."""
 
@@ -103,7 +103,7 @@ class ManifestReader:
 
     def __init__(self, files: FileIO) -> None:
         self._files = files
-        self._entries: OrderedDict[str, list[Any]] = OrderedDict()
+        self._entries = Recent[list[Any]]()
         self._bytes: OrderedDict[str, bytes] = OrderedDict()
         self._room = _CACHED_BYTES
 
@@ -140,8 +140,9 @@ class ManifestReader:
         for path, data in zip(wanted, together(self._files.read, wanted), strict=True):
             self._keep(path, data)
 
-    def trim(self) -> None:
-        """Lets most bytes go between two actions; entries stay."""
+    def after_change(self) -> None:
+        """Lets most bytes go when the table has changed, and entries that were not used lately."""
+        self._entries.after_change()
         while self._bytes and self._room < _CACHED_BYTES - _CACHED_BETWEEN:
             _, oldest = self._bytes.popitem(last=False)
             self._room += len(oldest)
@@ -171,13 +172,12 @@ class ManifestReader:
 
     def _cached(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
         path = manifest["manifest_path"]
-        if path not in self._entries:
+        found = self._entries.get(path)
+        if found is None:
             records = self.read(path).records if may_be_live(manifest) else []
-            self._entries[path] = [parse(record, manifest) for record in records if record["status"] != DELETED]
-            if len(self._entries) > _CACHED_MANIFESTS:
-                self._entries.popitem(last=False)
-        self._entries.move_to_end(path)
-        return self._entries[path]
+            found = [parse(record, manifest) for record in records if record["status"] != DELETED]
+            self._entries.put(path, found)
+        return found
 
 
 def may_be_live(manifest: dict[str, Any]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -147,6 +148,30 @@ class Snapshot:
         return self.summary.get("operation")
 
 
+class Snapshots(Mapping[int, Snapshot]):
+    """The snapshots of a table by id. Those at hand answer at once; for any other, the whole history is read."""
+
+    def __init__(self, at_hand: dict[int, Snapshot], history: Callable[[], dict[int, Snapshot]] | None = None) -> None:
+        self._known = at_hand
+        self._history = history
+
+    def __getitem__(self, snapshot_id: int) -> Snapshot:
+        known = self._known if snapshot_id in self._known else self._all()
+        return known[snapshot_id]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def _all(self) -> dict[int, Snapshot]:
+        if self._history is not None:
+            self._known = self._history()
+            self._history = None
+        return self._known
+
+
 @dataclass(frozen=True)
 class Reference:
     """A branch or a tag."""
@@ -169,7 +194,7 @@ class TableMetadata:
     specs: dict[int, PartitionSpec]
     default_spec_id: int
     properties: dict[str, str]
-    snapshots: dict[int, Snapshot]
+    snapshots: Mapping[int, Snapshot]
     current_snapshot_id: int | None
     references: dict[str, Reference]
 
@@ -208,22 +233,25 @@ class TableMetadata:
         """Whether a snapshot is another one or came from it."""
         return any(known.id == ancestor_id for known in self.ancestors(snapshot))
 
-    def ancestors(self, snapshot: Snapshot | None) -> list[Snapshot]:
+    def ancestors(self, snapshot: Snapshot | None) -> Iterator[Snapshot]:
         """A snapshot and what it came from, newest first, as far as the table remembers."""
-        found = []
         while snapshot is not None:
-            found.append(snapshot)
+            yield snapshot
             snapshot = self.snapshots.get(snapshot.parent_id) if snapshot.parent_id is not None else None
-        return found
 
 
-def parse_metadata(document: dict[str, Any]) -> TableMetadata:
-    """Reads the JSON form of Iceberg's `TableMetadata`, any format version."""
+def parse_metadata(document: dict[str, Any], history: Callable[[], dict[str, Any]] | None = None) -> TableMetadata:
+    """Reads the JSON form of Iceberg's `TableMetadata`, any format version.
+
+    Args:
+        document: The JSON.
+        history: Reads the JSON with every snapshot, where the document has only those of branches and tags.
+    """
     try:
         schemas = {s.get("schema-id", 0): s for s in document.get("schemas") or [document["schema"]]}
         specs = document.get("partition-specs") or [{"spec-id": 0, "fields": document["partition-spec"]}]
         current = document.get("current-snapshot-id")
-        snapshots = {s["snapshot-id"]: _snapshot(s) for s in document.get("snapshots", [])}
+        snapshots = _snapshots(document)
         references = {
             name: Reference(name, ref["type"], ref["snapshot-id"]) for name, ref in document.get("refs", {}).items()
         }
@@ -239,7 +267,7 @@ def parse_metadata(document: dict[str, Any]) -> TableMetadata:
             specs={s["spec-id"]: PartitionSpec(s["spec-id"], tuple(map(_partition_field, s["fields"]))) for s in specs},
             default_spec_id=document.get("default-spec-id", 0),
             properties=dict(document.get("properties", {})),
-            snapshots=snapshots,
+            snapshots=Snapshots(snapshots, None if history is None else lambda: _snapshots(history())),
             current_snapshot_id=current if current in snapshots else None,
             references=references,
         )
@@ -249,6 +277,10 @@ def parse_metadata(document: dict[str, Any]) -> TableMetadata:
 
 def _partition_field(part: dict[str, Any]) -> PartitionField:
     return PartitionField(part["source-id"], part.get("field-id", 0), part["name"], part["transform"])
+
+
+def _snapshots(document: dict[str, Any]) -> dict[int, Snapshot]:
+    return {snapshot["snapshot-id"]: _snapshot(snapshot) for snapshot in document.get("snapshots", [])}
 
 
 def _snapshot(document: dict[str, Any]) -> Snapshot:

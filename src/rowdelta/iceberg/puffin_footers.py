@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rowdelta.codec import PuffinFile, read_puffin
 from rowdelta.errors import FormatError
@@ -11,23 +11,14 @@ if TYPE_CHECKING:
     from rowdelta.codec import BlobMetadata
     from rowdelta.iceberg.handle import TableHandle
 
-_KEPT: Final = 4096
-
 
 def footer(handle: TableHandle, path: str, size: int | None = None) -> PuffinFile:
-    """The footer of a Puffin file; a file never changes, so each is read once per handle."""
+    """The footer of a Puffin file; a file never changes, so one that was used lately is not read again."""
     found = handle.puffin_footers.get(path)
     if found is None:
         found = read_puffin(handle.io.source(path, size))
-        keep_footer(handle, path, found)
+        handle.puffin_footers.put(path, found)
     return found
-
-
-def keep_footer(handle: TableHandle, path: str, file: PuffinFile) -> None:
-    """Keeps the footer of a file that has just been read or written; the oldest go when there are many."""
-    handle.puffin_footers[path] = file
-    while len(handle.puffin_footers) > _KEPT:
-        handle.puffin_footers.popitem(last=False)
 
 
 def only_blob(handle: TableHandle, path: str, size: int | None = None) -> BlobMetadata:

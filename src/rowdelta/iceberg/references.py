@@ -106,7 +106,7 @@ def _drop(handle: TableHandle, name: str, start_id: int | None) -> None:
         if name not in handle.metadata.branches:
             return None
         mine = set() if start_id is None else _only_of(handle, name) - _ancestors(handle, start_id)
-        gone[:] = [snapshot for snapshot in handle.document["snapshots"] if snapshot["snapshot-id"] in mine]
+        gone[:] = [snapshot for snapshot in handle.whole_document()["snapshots"] if snapshot["snapshot-id"] in mine]
         known = handle._table.operations().current()
         return builder.removeRef(name).removeSnapshots([known.snapshot(snapshot_id) for snapshot_id in mine])
 

@@ -194,7 +194,7 @@ def _document(
     handle: TableHandle, snapshot_id: int, manifest_list: str, schema_id: int, extra_fields: list[Field]
 ) -> dict[str, Any]:
     document = dict(handle.document)
-    (snapshot,) = (s for s in document["snapshots"] if s["snapshot-id"] == snapshot_id)
+    snapshot = handle.snapshot_document(snapshot_id)
     schema = copy.deepcopy(next(s for s in document["schemas"] if s["schema-id"] == schema_id))
     schema["schema-id"] = max(s["schema-id"] for s in document["schemas"]) + 1
     schema["fields"] += [{"id": f.id, "name": f.name, "required": False, "type": f.type} for f in extra_fields]

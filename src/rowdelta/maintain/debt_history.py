@@ -72,7 +72,7 @@ def commit_times(handle: TableHandle) -> Callable[[int], int | None]:
 
 def history_of(handle: TableHandle, snapshot: Snapshot | None) -> tuple[Commit, ...]:
     """The commits that led to a snapshot, oldest first."""
-    return tuple(_commit(found) for found in reversed(handle.metadata.ancestors(snapshot)))
+    return tuple(_commit(found) for found in reversed(list(handle.metadata.ancestors(snapshot))))
 
 
 def _commit(snapshot: Snapshot) -> Commit:
@@ -110,7 +110,7 @@ def old_snapshots(handle: TableHandle, now_ms: int) -> OldSnapshots:
     kept = {reference.snapshot_id for reference in metadata.references.values()}
     removed_bytes = 0
     for branch in metadata.branches:
-        line = metadata.ancestors(metadata.head(branch))
+        line = list(metadata.ancestors(metadata.head(branch)))
         young = [s for i, s in enumerate(line) if i < minimum or s.timestamp_ms >= oldest_kept]
         kept.update(snapshot.id for snapshot in young)
         if branch == "main" and len(young) < len(line):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rowdelta.iceberg import TableHandle, commit, fast_forward
 from rowdelta.ops.operation import Result
-from rowdelta.scan import refresh_views
+from rowdelta.scan import forget_keys, refresh_views
 
 if TYPE_CHECKING:
     from rowdelta.iceberg import RowChange, Snapshot
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def apply(handle: TableHandle, change: RowChange) -> Snapshot:
     """Commits a change in one snapshot and refreshes Spark's view of the table."""
     snapshot = commit(handle, change)
+    forget_keys(file.path for file in change.removed_deletes)
     refresh_views(handle)
     return snapshot
 

@@ -24,7 +24,7 @@ from rowdelta.codec import (
     read_puffin,
 )
 from rowdelta.encoding import DeleteEncoding, FileContent
-from rowdelta.iceberg import ContentFile, NewDelete, keep_footer, stage_key_files
+from rowdelta.iceberg import ContentFile, NewDelete, stage_key_files
 from rowdelta.ops.key_batches import partition_json
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _write(
 def _located(handle: TableHandle, file: ContentFile, data: bytes) -> ContentFile:
     """Adds where the blob is. Iceberg also wants a data file of every Puffin delete; the file itself will do."""
     written = read_puffin(BytesSource(data))
-    keep_footer(handle, file.path, written)
+    handle.puffin_footers.put(file.path, written)
     (blob,) = written.blobs
     return replace(file, content_offset=blob.offset, content_size_in_bytes=blob.length, referenced_data_file=file.path)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rowdelta.scan.checks import check_deletes
 from rowdelta.scan.filters import PARTITION, SPEC
 from rowdelta.scan.integer_keys import IntegerKeys, integer_sql, is_integer
-from rowdelta.scan.key_sets import block_and_bit, integer_keys, unpack_words
+from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unpack_words
 from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, live_rows, quote
 from rowdelta.scan.scopes import scope_of
 from rowdelta.scan.time_travel import live_frame
@@ -20,6 +20,7 @@ __all__ = [
     "block_and_bit",
     "check_deletes",
     "create_view",
+    "forget_keys",
     "integer_keys",
     "integer_sql",
     "is_integer",

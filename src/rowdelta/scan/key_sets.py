@@ -16,7 +16,7 @@ from rowdelta.scan.integer_keys import IntegerKeys, integer_sql
 from rowdelta.scan.parquet_keys import parquet_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
@@ -51,8 +51,19 @@ class KeyCache:
             _, gone = self._keys.popitem(last=False)
             self._bytes -= gone.keys.nbytes
 
+    def drop(self, path: str) -> None:
+        """Lets the keys of a file go."""
+        gone = self._keys.pop(path, None)
+        self._bytes -= 0 if gone is None else gone.keys.nbytes
+
 
 _cache = KeyCache()
+
+
+def forget_keys(paths: Iterable[str]) -> None:
+    """Lets the keys of files go that no newer snapshot has."""
+    for path in paths:
+        _cache.drop(path)
 
 
 def integer_keys(

@@ -85,7 +85,7 @@ def _at(handle: TableHandle, timestamp: str | dt.datetime) -> Snapshot:
     milliseconds = timestamp.timestamp() * 1000
     metadata = handle.metadata
     if handle.branch == "main":
-        log = handle.document.get("snapshot-log", [])
+        log = handle.whole_document().get("snapshot-log", [])
         past = [metadata.snapshots.get(entry["snapshot-id"]) for entry in log if entry["timestamp-ms"] <= milliseconds]
         snapshot = past[-1] if past else None
     else:

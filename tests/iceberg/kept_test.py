@@ -1,0 +1,104 @@
+"""What a table object keeps in memory does not grow with the table's past."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from rowdelta.iceberg import footer
+from rowdelta.iceberg.recent import Recent
+from rowdelta.scan import key_sets
+from tests.support.frames import rows
+from tests.support.tables import EDV, append_ids, create, keys, live_vectors
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COMMITS = 12
+
+
+def test_what_is_used_stays_and_the_rest_goes() -> None:
+    recent = Recent[str]()
+    recent.put("live", "a")
+    recent.put("gone", "b")
+    for _ in range(8):
+        recent.after_change()
+        assert recent.get("live") == "a"
+        assert "gone" in recent
+    recent.after_change()
+    assert recent.get("gone") is None
+    assert recent.get("live") == "a"
+    assert len(recent) == 1
+
+
+def test_of_too_many_the_one_used_longest_ago_goes() -> None:
+    recent = Recent[int]()
+    for number in range(4096):
+        recent.put(str(number), number)
+    recent.get("0")
+    recent.put("one more", 1)
+    assert recent.get("0") == 0
+    assert recent.get("1") is None
+    assert len(recent) == 4096
+
+
+def test_history_is_read_when_it_is_asked_for(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, "id bigint, v string", properties=EDV)
+    append_ids(spark, table_name, [1])
+    first = table.refresh().metadata.head("main")
+    assert first is not None
+    spark.sql(f"ALTER TABLE {table_name} CREATE TAG kept AS OF VERSION {first.id}")
+    for number in range(2, 5):
+        append_ids(spark, table_name, [number])
+    metadata, handle = table.refresh().metadata, table._handle
+    head = metadata.head("main")
+    assert head is not None
+    assert {snapshot["snapshot-id"] for snapshot in handle.document["snapshots"]} == {first.id, head.id}
+    whole = handle.whole_document()
+    assert [entry["snapshot-id"] for entry in whole["snapshot-log"]] == [s["snapshot-id"] for s in whole["snapshots"]]
+    line = list(metadata.ancestors(head))
+    assert [snapshot.id for snapshot in reversed(line)] == [s["snapshot-id"] for s in whole["snapshots"]]
+    assert handle.snapshot_document(line[1].id) == whole["snapshots"][2]
+    assert dict(metadata.snapshots) == {snapshot.id: snapshot for snapshot in line}
+    assert 5 not in metadata.snapshots
+    assert rows(table.read(snapshot_id=line[2].id).select("id")) == [(1,), (2,)]
+
+
+def test_metadata_reads_the_past_of_its_own_time(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, "id bigint, v string", properties=EDV)
+    append_ids(spark, table_name, [1])
+    append_ids(spark, table_name, [2])
+    before = table.refresh().metadata
+    append_ids(spark, table_name, [3])
+    assert len(table.refresh().metadata.snapshots) == 3
+    assert len(before.snapshots) == 2
+
+
+def test_footers_and_entries_of_a_stream_of_deletes_go_and_come_back(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, "id bigint, v string", properties=EDV)
+    append_ids(spark, table_name, range(2 * COMMITS))
+    sizes = []
+    for number in range(COMMITS):
+        table.delete_keys(keys(spark, number), "id").execute()
+        sizes.append(sys.getsizeof(table._handle.document["snapshots"]))
+    handle = table._handle
+    assert len(set(sizes)) == 1
+    assert len(handle.puffin_footers) < COMMITS
+    vectors = live_vectors(table)
+    assert len(vectors) == COMMITS
+    assert [len(footer(handle, entry.path).blobs) for entry in vectors] == [1] * COMMITS
+    assert rows(table.read().select("id")) == [(i,) for i in range(COMMITS, 2 * COMMITS)]
+
+
+def test_keys_are_forgotten_with_their_files(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, "id bigint, v string", properties=EDV)
+    append_ids(spark, table_name, range(10))
+    table.delete_keys(keys(spark, 3), "id").execute()
+    (vector,) = live_vectors(table)
+    assert table.read().count() == 9
+    assert key_sets._cache.get(vector.path) is not None
+    size = key_sets._cache._bytes
+    table.resolve().execute()
+    assert key_sets._cache.get(vector.path) is None
+    assert key_sets._cache._bytes == size - 8
+    assert table.read().count() == 9
