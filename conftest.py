@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-# Every query of the tests runs once or twice: compiling it well would take longer than running it does.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# Every query of the tests runs once or twice: compiling it well would take longer than running it does. There are many
+# of them, though: compiled code fills the 48 MB that this compiler gets, and all that follows would be slow.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC")
 
 
 @pytest.fixture(scope="session")
