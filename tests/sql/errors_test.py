@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 
 import rowdelta as rd
 
@@ -26,6 +26,26 @@ STATEMENTS = [
     "DELETE FROM {t} WHERE id IN (SELECT id FROM {t} WHERE nowhere)",
     "UPDATE {t} SET\namount = nowhere WHERE id = 2",
     "MERGE INTO {t} a USING {t} b ON a.id = b.id\nWHEN MATCHED AND b.nowhere THEN DELETE",
+]
+
+
+# Statements that fail on a value, and the part of them that Spark then shows.
+FAILING = [
+    ("DELETE FROM {t} WHERE id = 1 AND\n1 / (amount - amount) > 0", "1 / (amount - amount)"),
+    ("UPDATE {t} SET\namount = 1 + 1 DIV (id - 1) WHERE id < 3", "1 DIV (id - 1)"),
+    (
+        "UPDATE {t} SET amount = 1 DIV (id - (SELECT 1 FROM {t} WHERE id = 1))",
+        "1 DIV (id - (SELECT 1 FROM {t} WHERE id = 1))",
+    ),
+    (
+        "MERGE INTO {t} a USING (SELECT 1L id) b ON a.id = b.id WHEN MATCHED AND 1 / (a.id - 1) > 0 THEN DELETE",
+        "1 / (a.id - 1)",
+    ),
+    (
+        "MERGE INTO {t} a USING (SELECT 1L id) b ON a.id = b.id\nWHEN MATCHED THEN UPDATE SET amount=1 DIV (a.id - 1)",
+        "1 DIV (a.id - 1)",
+    ),
+    ("UPDATE {t} SET amount = :value DIV (id - 1) WHERE id = :id", ":value DIV (id - 1)"),
 ]
 
 
@@ -55,3 +75,17 @@ def test_positions_are_those_before_values_took_the_place_of_parameters(pair: Pa
         wrong = text.index("no", text.index("id ="))
         line, start = text.count("\n", 0, wrong) + 1, text.rfind("\n", 0, wrong) + 1
         assert places(str(found)) == [(str(line), str(wrong - start))]
+
+
+@pytest.mark.parametrize(("statement", "fragment"), FAILING)
+def test_values_that_fail_are_shown_where_they_stand(
+    pair: Pair, spark: SparkSession, statement: str, fragment: str
+) -> None:
+    text, fragment = (part.replace("{t}", f"lake.{pair.live}.orders") for part in (statement, fragment))
+    with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO") as found:
+        rd.sql(spark, text, {"value": 123456, "id": 1} if ":value" in text else None)
+    at = text.index(fragment)
+    line, start = text.count("\n", 0, at) + 1, text.rfind("\n", 0, at) + 1
+    head, shown, marks = str(found.value).split("== SQL")[1].splitlines()[:3]
+    assert head == f" (line {line}, position {at - start + 1}) =="
+    assert shown[marks.index("^") : marks.rindex("^") + 1] == fragment

@@ -68,6 +68,17 @@ def analysis_error(spark: SparkSession, text: str) -> AnalysisException | None:
     return None
 
 
+def place_in_text(spark: SparkSession, text: str, start: int, end: int) -> str:
+    """A part of a statement as the errors of Spark show it: its line and position, and the text with it underlined."""
+    gateway = Gateway(spark)
+    some, none = gateway.jvm.scala.Some, gateway.scala_object(gateway.jvm.scala, "None")
+    line, position = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start) - 1
+    context = gateway.jvm.org.apache.spark.sql.catalyst.trees.SQLQueryContext(
+        some(line), some(position), some(start), some(end - 1), some(text), none, none
+    )
+    return str(context.summary())
+
+
 def substitute_variables(spark: SparkSession, text: str) -> str:
     """Replaces `${name}` as Spark does before it parses."""
     if "${" not in text:

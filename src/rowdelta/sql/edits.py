@@ -32,6 +32,7 @@ class EditedText:
 
     text: str
     edits: dict[tuple[int, bool], Edit] = field(default_factory=dict)
+    taken: list[tuple[int, int]] = field(default_factory=list)  # the parts that `of` gave out
 
     def replace(self, start: int, end: int, replacement: str) -> None:
         """Notes a change; a later one at the same place takes over, save that text can be put before a change."""
@@ -43,7 +44,29 @@ class EditedText:
 
     def of(self, node: Node) -> str:
         """The text of a part of the statement, changed."""
+        self.taken.append((node.start, node.end))
         return self.between(node.start, node.end)
+
+    def find(self, fragment: str, offset: int) -> tuple[int, int] | None:
+        """Where in the text a fragment begins and ends, given its offset in a part that `of` gave out.
+
+        The part may have been put in parentheses.
+
+        Examples:
+            >>> from rowdelta.iceberg.syntax_tree import Node
+            >>> edited = EditedText("a = :x AND b = 1 / a")
+            >>> edited.replace(4, 6, "1000")
+            >>> edited.of(Node("expression", 11, 20)), edited.find("1 / a", 4), edited.find("1 / a", 5)
+            ('b = 1 / a', (15, 20), (15, 20))
+            >>> edited.find("1 / a", 7)
+        """
+        for start, end in self.taken:
+            part = self.between(start, end)
+            for shift in (0, 1):
+                if offset >= shift and part.startswith(fragment, offset - shift):
+                    at = len(self.between(0, start)) + offset - shift
+                    return self.origin(at), self.origin(at + len(fragment))
+        return None
 
     def origin(self, offset: int) -> int:
         """Where in the text stands what is at an offset of the changed text.

@@ -6,9 +6,9 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException, QueryContextType
 
-from rowdelta.iceberg.parser import analysis_error
+from rowdelta.iceberg.parser import analysis_error, place_in_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,11 +22,16 @@ _PLACE: Final = re.compile(r"line (\d+)(,?) pos (\d+)")
 
 
 @contextmanager
-def as_written(spark: SparkSession, statement: EditedText) -> Iterator[None]:
+def as_written(spark: SparkSession, statement: EditedText, changed: EditedText) -> Iterator[None]:
     """What is wrong with a text that was run in place of a statement, Spark says of the statement itself.
 
     That text has the names of views in it, or is a part of the statement: neither its names nor its positions would
     mean anything to whoever wrote the statement.
+
+    Args:
+        spark: The session.
+        statement: The statement, values in the place of its parameters.
+        changed: That text with what was changed in it, and the parts of it that were run.
     """
     try:
         yield
@@ -36,6 +41,24 @@ def as_written(spark: SparkSession, statement: EditedText) -> Iterator[None]:
             raise
         _move_places(found, statement)
         raise found from None
+    except PySparkException as error:
+        _tell_place(spark, error, statement, changed)
+        raise
+
+
+def _tell_place(spark: SparkSession, error: PySparkException, statement: EditedText, changed: EditedText) -> None:
+    """A value that a condition or an expression fails on: where that stands in the statement."""
+    message = getattr(error, _MESSAGE, None)
+    if message is None:
+        return
+    for context in error.getQueryContext() or ():
+        if context.contextType() is not QueryContextType.SQL:
+            continue
+        place = changed.find(context.fragment(), context.startIndex())
+        if place is not None:
+            start, end = map(statement.origin, place)
+            message = message.replace(context.summary(), place_in_text(spark, statement.text, start, end))
+    setattr(error, _MESSAGE, message)
 
 
 def _move_places(error: AnalysisException, statement: EditedText) -> None:

@@ -78,7 +78,7 @@ def sql(spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] 
     bound = written.all()
     target = _target(spark, statement, bound)
     found, edited = survey(statement.node, bound), EditedText(bound)
-    with closing(LiveViews(spark)) as views, as_written(spark, written):
+    with closing(LiveViews(spark)) as views, as_written(spark, written, edited):
         if target is None:
             substitute_tables(spark, found, edited, views)
             return spark.sql(edited.all())
