@@ -162,7 +162,8 @@ class EventSteps:
             [
                 *(value.alias(name) for name, value in values.items()),
                 DELETED,
-                F.struct("event.ts_ms", *_position(), *self._places).alias(ORDER),
+                # Kafka keeps the order of a key's messages; clocks may go back, and a tombstone has no time.
+                F.struct(*self._places, "event.ts_ms", *_position()).alias(ORDER),
                 BAD,
                 RAW,
                 # null where the number is absurd: `timestamp_millis` would fail
