@@ -30,7 +30,7 @@ def files(**columns: pa.Array) -> tuple[Any, list[DeleteEntry]]:
         sink = pa.BufferOutputStream()
         pq.write_table(pa.table([[0] * len(array), array], schema=pa.schema(fields)), sink)
         stored[name] = sink.getvalue().to_pybytes()
-    handle = SimpleNamespace(io=SimpleNamespace(read=stored.__getitem__))
+    handle = SimpleNamespace(io=SimpleNamespace(read=lambda path, start, length: stored[path][start : start + length]))
     return handle, [entry(name, len(data)) for name, data in stored.items()]
 
 
@@ -78,7 +78,7 @@ def test_what_takes_icebergs_rules_is_left_to_its_reader(monkeypatch: pytest.Mon
     assert parquet_keys(handle, [good], replace(column("long"), id=8)) == {}  # the file does not have the column
     assert parquet_keys(handle, [good], column("long", "inside", "key")) == {}
     assert parquet_keys(handle, [replace(good, file_format="AVRO")], column("long")) == {}
-    damaged = SimpleNamespace(io=SimpleNamespace(read=lambda _: b"PAR1 and nothing more"))
+    damaged = SimpleNamespace(io=SimpleNamespace(read=lambda *_: b"PAR1 and nothing more"))
     assert parquet_keys(damaged, [good], column("long")) == {}  # type: ignore[arg-type]
     monkeypatch.setattr(module, "MOST_BYTES_TOGETHER", 2 * good.file_size_in_bytes)
     handle, three = files(a=pa.array([1, 2]), b=pa.array([1, 2]), c=pa.array([1, 2]))

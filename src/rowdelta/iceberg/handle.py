@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.sql.types import StructType
 
 from rowdelta.errors import InputError, TableError
 from rowdelta.iceberg.file_io import FileIO, read_in_pieces
@@ -21,7 +22,6 @@ from rowdelta.iceberg.scratch import ScratchFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
     from rowdelta.codec import PuffinFile
 
@@ -107,7 +107,8 @@ class TableHandle:
     @property
     def column_types(self) -> StructType:
         """The table's columns as Spark has them."""
-        return self.spark.table(self.full_name).schema
+        converted = self.gateway.iceberg.spark.SparkSchemaUtil.convert(self._table.schema())
+        return StructType.fromJson(json.loads(converted.json()))
 
     @property
     def catalog(self) -> str:

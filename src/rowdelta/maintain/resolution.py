@@ -75,7 +75,9 @@ class Resolution:
         deletes = tuple(entry for entry in self.deletes if entry.path not in dangling)
         only = {file.path for file in group}
         schema_id = self.handle.metadata.current_schema_id
-        found = live_rows(self.handle, self.files, schema_id, (FILE, POSITION), only=only, deletes=deletes)
+        found = live_rows(
+            self.handle, self.files, schema_id, (FILE, POSITION), only=only, deletes=deletes, as_bits=True
+        )
         # A row that several deletes hit is found several times, at the same position.
         most = min(self.memory // 2, MAX_BROADCAST_BYTES)
         hits = [keys.keep_in(found.rows, most).select(FILE, POSITION) for keys in found.deleted]

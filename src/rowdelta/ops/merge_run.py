@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
 from rowdelta.iceberg import RowChange, row_filter, size_in_bytes, stage_rows
+from rowdelta.ops.beside import beside
 from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.kept_frames import in_few_files, kept, kept_once
 from rowdelta.ops.merge_clauses import (
@@ -77,14 +78,18 @@ class MergeRun:
         with refusals(REQUIRED_HINT), kept_once(numbered, self.source) as source:
             if target.snapshot is None:
                 return self._insert_only(target, source, started)
-            keys = None if self._of(BY_SOURCE) else key_range(self.handle, source, self.pairs)
-            rows = target.rows() if keys is None else target.rows().where(keys)
+            keys, (rows, values) = beside(
+                self.handle.gateway,
+                lambda: None if self._of(BY_SOURCE) else key_range(self.handle, source, self.pairs),
+                lambda: (target.rows(), self._source_values(source) if self._replaces_rows else {}),
+            )
+            rows = rows if keys is None else rows.where(keys)
             places = places_of(target, rows)
             joined = self._joined(places.mark(rows), source)
             if self._replaces_rows and isinstance(places, KnownFiles) and places.one_by_one:
                 ((number, _),) = self._all_updates
                 matches = look_once(joined.select(*self._kept_names(target, places), SOURCE), places, number)
-                new_rows = self._replacements(target, source, matches)
+                new_rows = self._replacements(target, source, matches, values)
                 return self._apply(target, source, matches, new_rows, keys=keys, started=started)
             with kept(self._pairs_frame(target, joined, places)) as pairs:
                 matches = look_at(pairs, places)
@@ -194,7 +199,14 @@ class MergeRun:
         renamed = {name: F.col(quote(f"__rd_new_{name}")) for name in target.columns}
         return [in_few_files(updated_rows(target, changed.withColumns(renamed)), pairs)]
 
-    def _replacements(self, target: Target, source: DataFrame, matches: Matches) -> DataFrame | None:
+    def _source_values(self, source: DataFrame) -> dict[str, Column]:
+        """The value of every column of a row that is that of the source."""
+        rows, clause = source.alias(self.aliases[1]), Clause(MATCHED, "update")
+        return inserted(self.handle, rows, clause, self.aliases[1], self.source.columns)
+
+    def _replacements(
+        self, target: Target, source: DataFrame, matches: Matches, values: dict[str, Column]
+    ) -> DataFrame | None:
         """New rows where the source has the whole of each: the join with the table need not carry it.
 
         Where those that match nothing are inserted just so, both are rows of the source, with and without an old id.
@@ -202,7 +214,6 @@ class MergeRun:
         inserts = [clause for _, clause in self._of(NOT_MATCHED)]
         both = len(inserts) == 1 and inserts[0].is_plain
         found = matches.join_to(source.alias(self.aliases[1]), "left" if both else "inner")
-        values = inserted(self.handle, found, Clause(MATCHED, "update"), self.aliases[1], self.source.columns)
         rows = found.select(*(values[name].alias(name) for name in target.columns), *target.kept_lineage)
         replaced = [in_few_files(updated_rows(target, rows), source)]
         if both:

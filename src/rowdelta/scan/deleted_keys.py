@@ -22,6 +22,7 @@ from rowdelta.scan.filters import (
     SIDE,
     SPEC,
     DeletedKeys,
+    KeyBits,
     all_of,
     container_condition,
     container_probe,
@@ -29,7 +30,7 @@ from rowdelta.scan.filters import (
 )
 from rowdelta.scan.integer_keys import integer_sql, is_integer
 from rowdelta.scan.key_sets import integer_keys
-from rowdelta.scan.levels import BYTES_PER_VALUE, Level, MergedKeys, container_table, merge, value_table
+from rowdelta.scan.levels import BYTES_PER_VALUE, Level, MergedKeys, bit_words, container_table, merge, value_table
 from rowdelta.scan.scopes import Scope, ScopeColumns, scope_of
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class DeletedKeysBuilder:
         rows: The frame to be filtered.
         partition_names: The name of each partition field in `_partition`, by field id.
         ages_matter: Whether some rows are younger than some deletes.
+        as_bits: Whether to look keys up in a bitmap rather than join with them, where that can be.
     """
 
     def __init__(
@@ -60,12 +62,14 @@ class DeletedKeysBuilder:
         partition_names: dict[int, str],
         *,
         ages_matter: bool,
+        as_bits: bool = False,
     ) -> None:
         self._handle = handle
         self._files = files
         self._columns = columns
         self._all_rows = rows
         self._aged = ages_matter
+        self._as_bits = as_bits
         partition = rows.schema[PARTITION].dataType if PARTITION in rows.columns else T.StructType()
         assert isinstance(partition, T.StructType)
         self._scopes = ScopeColumns(handle.metadata.specs, partition, partition_names)
@@ -77,14 +81,14 @@ class DeletedKeysBuilder:
         scopes = [scope_of(entry, self._handle.metadata.specs) for entry in entries]
         self._scopes.table([scope for scope in scopes if scope is not None])
 
-    def build(self) -> list[DeletedKeys]:
+    def build(self) -> list[DeletedKeys | KeyBits]:
         """The joins, to be applied one after the other."""
         groups: dict[tuple[tuple[int, ...], bool], list[DeleteEntry]] = defaultdict(list)
         for entry in self._files.equality_deletes:
             scoped = scope_of(entry, self._handle.metadata.specs) is not None
             groups[tuple(sorted(entry.equality_ids)), scoped].append(entry)
         together(self._blob, [entry for entry in self._files.equality_deletes if entry.is_vector])
-        found = []
+        found: list[DeletedKeys | KeyBits] = []
         for (ids, scoped), entries in groups.items():
             columns = [self._columns[field_id] for field_id in ids]
             bits = len(columns) == 1 and is_integer(columns[0])
@@ -102,7 +106,9 @@ class DeletedKeysBuilder:
     def _blob(self, entry: DeleteEntry) -> BlobMetadata:
         return only_blob(self._handle, entry.path, entry.file_size_in_bytes)
 
-    def _integers(self, column: Field, entries: Sequence[DeleteEntry], *, scoped: bool) -> list[DeletedKeys]:
+    def _integers(
+        self, column: Field, entries: Sequence[DeleteEntry], *, scoped: bool
+    ) -> Sequence[DeletedKeys | KeyBits]:
         """Keys that are integers: bitmaps where they are dense, plain values where they are not."""
         levels: dict[Scope | None, list[Level]] = defaultdict(list)
         for entry, keys in zip(entries, integer_keys(self._handle, self._files, entries, column), strict=True):
@@ -111,6 +117,8 @@ class DeletedKeysBuilder:
         merged = {scope: merge(some, ages_matter=self._aged) for scope, some in levels.items()}
         nullable = any(keys.null_sequence_number is not None for keys in merged.values())
         key = integer_sql(column, column.sql)
+        if self._as_bits and not (scoped or self._aged) and (words := bit_words(merged[None])) is not None:
+            return [self._bits(merged[None], words, key)]
         dense = {scope: keys for scope, keys in merged.items() if keys.dense}
         sparse = {scope: keys for scope, keys in merged.items() if not keys.dense}
         fields = self._scope_fields if scoped else []
@@ -124,6 +132,11 @@ class DeletedKeysBuilder:
             probe = f"xxhash64({', '.join([key, *([SPEC, *fields] if scoped else [])])})"
             found.append(self._joined(sparse, value_table, "key", probe, exact, scoped=scoped))
         return found
+
+    def _bits(self, merged: MergedKeys, words: pa.Table, key: str) -> KeyBits:
+        low, high = int(merged.keys[0]), int(merged.keys[-1])
+        with_null = merged.null_sequence_number is not None
+        return KeyBits(arrow_frame(self._handle.spark, words), key, low, high, with_null)
 
     def _joined(
         self,

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowdelta.codec import sorted_distinct
+from rowdelta.errors import TableError
 from rowdelta.iceberg import together
 from rowdelta.scan.integer_keys import IntegerKeys
 
@@ -42,19 +43,19 @@ def parquet_keys(handle: TableHandle, entries: Sequence[DeleteEntry], column: Fi
     for entry in entries if len(column.path) < 2 else ():  # noqa: PLR2004 - a column inside a struct
         size = entry.file_size_in_bytes
         if entry.file_format == "PARQUET" and size <= min(MOST_BYTES, room):
-            wanted.append(entry.path)
+            wanted.append(entry)
             room -= size
-    found = together(lambda path: _read(handle, path, column), wanted)
-    return {path: keys for path, keys in zip(wanted, found, strict=True) if keys is not None}
+    found = together(lambda entry: _read(handle, entry, column), wanted)
+    return {entry.path: keys for entry, keys in zip(wanted, found, strict=True) if keys is not None}
 
 
-def _read(handle: TableHandle, path: str, column: Field) -> IntegerKeys | None:
-    data = handle.io.read(path)
+def _read(handle: TableHandle, entry: DeleteEntry, column: Field) -> IntegerKeys | None:
     try:
+        data = handle.io.read(entry.path, 0, entry.file_size_in_bytes)
         file = pq.ParquetFile(pa.BufferReader(data))
         names = [known.name for known in file.schema_arrow if _field_id(known) == column.id]
         table = file.read(columns=names, use_threads=False)
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, TableError):
         return None  # Iceberg's reader says what is wrong with it
     if table.num_columns != 1 or table.schema.types[0] not in _DIRECT[column.type_name]:
         return None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import DataEntry, DeleteEntry, Field, Snapshot, TableHandle
-    from rowdelta.scan.filters import DeletedKeys
+    from rowdelta.scan.filters import DeletedKeys, KeyBits
 
 MAX_BROADCAST_BYTES: Final = 256 << 20
 ROW_SEQUENCE_NUMBER: Final = "_last_updated_sequence_number"
@@ -39,7 +39,7 @@ class LiveRows:
 
     rows: DataFrame
     columns: list[str]
-    deleted: list[DeletedKeys]
+    deleted: list[DeletedKeys | KeyBits]
 
     def live(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
         """The rows that are left, with the table's columns."""
@@ -79,6 +79,7 @@ def live_rows(
     *,
     only: AbstractSet[str] | None = None,
     deletes: tuple[DeleteEntry, ...] | None = None,
+    as_bits: bool = False,
 ) -> LiveRows:
     """Puts the shadow of a snapshot and its equality deletes together.
 
@@ -89,6 +90,7 @@ def live_rows(
         metadata_columns: Metadata columns to read as well.
         only: The data files to read; all of them when left out.
         deletes: The equality deletes to make joins for; all that can find a row when left out.
+        as_bits: Whether to look keys up in a bitmap rather than join with them, where that can be.
     """
     schema = handle.metadata.schemas[schema_id]
     deletes = needed_deletes(handle, files, only) if deletes is None else deletes
@@ -110,7 +112,9 @@ def live_rows(
     )
     rows = _with_file_ages(handle, rows, young) if _FILE in rows.columns else rows
     by_id = schema.by_id | {column.id: column for column in dropped}
-    builder = DeletedKeysBuilder(handle, files, by_id, rows, shade.partition_names, ages_matter=bool(young))
+    builder = DeletedKeysBuilder(
+        handle, files, by_id, rows, shade.partition_names, ages_matter=bool(young), as_bits=as_bits
+    )
     builder.check_scopes(every)
     return LiveRows(rows, columns, builder.build())
 
