@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import io
+import random
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
 
 import rowdelta as rd
 from rowdelta.iceberg.file_io import PIECE, FileIO, read_in_pieces
+from tests.support.tables import create
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
 
 class Stream:
@@ -106,3 +113,13 @@ def test_a_clean_up_that_fails_does_not_hide_why_it_was_needed(caplog: pytest.Lo
     with pytest.raises(rd.TableError, match="cannot write a/b: IOException: disk full"):
         FileIO(storage).write("a/b", b"0123456789")
     assert "stays behind: cannot delete a/b" in caplog.text
+
+
+def test_large_ranges_come_as_they_are(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+    data = random.Random(7).randbytes(60 * PIECE)
+    (tmp_path / "large").write_bytes(data)
+    files, path = create(spark, table_name, "id bigint")._handle.io, f"file:{tmp_path / 'large'}"
+    assert files.read(path, 0, len(data)) == data
+    assert files.read(path, 5, 51 * PIECE) == data[5 : 5 + 51 * PIECE]
+    with pytest.raises(rd.TableError, match=f"ends after {len(data)} bytes, {len(data) + 1} were expected"):
+        files.read(path, 1, len(data))

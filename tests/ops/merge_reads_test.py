@@ -48,8 +48,14 @@ def test_columns_that_every_clause_sets_are_not_read(spark: SparkSession, table_
 def test_parentheses_in_a_condition_hide_no_key(spark: SparkSession, table_name: str) -> None:
     handle = create(spark, table_name, COLUMNS)._handle
     source = spark.createDataFrame([], "id bigint, v string")
-    for text in ("t.id = s.id AND t.v = s.v", "((t.id = s.id) AND ((s.v = t.v)) AND t.w > 'a')"):
-        assert on_condition(handle, text, source, ("t", "s"))[1] == {"id": "id", "v": "v"}
+    complete, more = "t.id = s.id AND t.v = s.v", "((t.id = s.id) AND ((s.v = t.v)) AND t.w > 'a')"
+    for text in (complete, more):
+        on = on_condition(handle, text, source, ("t", "s"))
+        assert on.pairs == {"id": "id", "v": "v"}
+        assert on.is_complete == (text == complete)
+    others = ("t.id = s.id AND t.id = s.v", "t.id = s.id OR true", "t.id <=> s.id", "t.id = s.id + 1", "t.id = t.s.id")
+    for text in (*others, "s.t.id = s.id", "db.t.id = s.id"):
+        assert not on_condition(handle, text, source, ("t", "s")).is_complete
 
 
 def test_a_condition_without_keys_inserts_what_it_does_not_match(spark: SparkSession, table_name: str) -> None:

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
+import rowdelta as rd
 from rowdelta.iceberg import snapshot_files
 from rowdelta.scan import live_rows
-from rowdelta.scan.filters import DeletedKeys, KeyBits
-from rowdelta.scan.levels import SMALL, MergedKeys, bit_words
+from rowdelta.scan.filters import DeletedKeys
+from rowdelta.scan.key_bits import FEW_BYTES, MOST_BYTES, KeyBits, bit_words
 from tests.support.frames import rows
 from tests.support.tables import EDV, create, one_file
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
-    import rowdelta as rd
     from rowdelta.scan.read import LiveRows
 
 LOW, HIGH = -(2**63), 2**63 - 1
@@ -82,18 +82,21 @@ def test_all_integer_types_resolve(spark: SparkSession, table_name: str, kind: s
 
 
 def test_keys_far_apart_have_no_bitmap() -> None:
-    def of(*keys: int) -> object:
-        return bit_words(MergedKeys(np.array(keys, np.int64), None, None))
+    def has_bits(*keys: int) -> bool:
+        return bit_words(np.array(keys, np.int64)) is not None
 
-    most = SMALL * 8
-    assert of() is None
-    assert of(0, most) is None
-    assert of(LOW, HIGH) is None
-    assert of(0, most - 1) is not None
-    assert of(HIGH - most + 1, HIGH) is not None
+    few = FEW_BYTES * 8
+    assert not has_bits()
+    assert not has_bits(LOW, HIGH)
+    assert has_bits(0, few - 1)
+    assert not has_bits(0, few)
+    assert has_bits(HIGH - few + 1, HIGH)
+    keys = np.arange(0, MOST_BYTES * 8 + 1, 300)
+    assert bit_words(keys[:-1]) is not None
+    assert bit_words(np.append(keys, MOST_BYTES * 8)) is None
 
 
-def test_younger_rows_and_partitions_are_joined(spark: SparkSession, table_name: str) -> None:
+def test_younger_rows_are_joined(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint", properties=EDV)
     one_file(spark, [(1,), (2,)], "id bigint").writeTo(table_name).append()
     table.delete_keys(spark.createDataFrame([(1,)], "id bigint"), "id").execute()
@@ -101,3 +104,14 @@ def test_younger_rows_and_partitions_are_joined(spark: SparkSession, table_name:
     assert isinstance(deleted(table, as_bits=True).deleted[0], DeletedKeys)
     assert table.resolve().execute().positions == 1
     assert rows(spark.table(table_name)) == [(1,), (2,), (3,)]
+
+
+def test_keys_of_a_partition_are_joined(spark: SparkSession, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (id bigint, p int) USING iceberg PARTITIONED BY (p)")
+    one_file(spark, [(1, 1), (1, 2), (2, 1)], "id bigint, p int").writeTo(table_name).append()
+    table = rd.table(spark, table_name)
+    gone = spark.createDataFrame([(1, 2)], "id bigint, p int")
+    table.delete_keys(gone, "id", encoding="full-row", scope="partition").execute()
+    assert isinstance(deleted(table, as_bits=True).deleted[0], DeletedKeys)
+    assert table.resolve().execute().positions == 1
+    assert rows(spark.table(table_name)) == [(1, 1), (2, 1)]

@@ -29,6 +29,7 @@ STATEMENTS = [
 ]
 
 
+MERGE = "MERGE INTO {t} a USING (SELECT 1L id) b ON a.id = b.id\n"
 # Statements that fail on a value, and the part of them that Spark then shows.
 FAILING = [
     ("DELETE FROM {t} WHERE id = 1 AND\n1 / (amount - amount) > 0", "1 / (amount - amount)"),
@@ -37,15 +38,14 @@ FAILING = [
         "UPDATE {t} SET amount = 1 DIV (id - (SELECT 1 FROM {t} WHERE id = 1))",
         "1 DIV (id - (SELECT 1 FROM {t} WHERE id = 1))",
     ),
-    (
-        "MERGE INTO {t} a USING (SELECT 1L id) b ON a.id = b.id WHEN MATCHED AND 1 / (a.id - 1) > 0 THEN DELETE",
-        "1 / (a.id - 1)",
-    ),
-    (
-        "MERGE INTO {t} a USING (SELECT 1L id) b ON a.id = b.id\nWHEN MATCHED THEN UPDATE SET amount=1 DIV (a.id - 1)",
-        "1 DIV (a.id - 1)",
-    ),
+    (MERGE + "WHEN MATCHED AND 1 / (a.id - 1) > 0 THEN DELETE", "1 / (a.id - 1)"),
+    (MERGE + "WHEN MATCHED THEN UPDATE SET amount = 1 DIV (a.id - 1)", "1 DIV (a.id - 1)"),
+    (MERGE + "WHEN NOT MATCHED BY SOURCE AND amount / (id - id) > 0 THEN DELETE", "amount / (id - id)"),
+    (MERGE + "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET amount = amount DIV (id - id)", "amount DIV (id - id)"),
     ("UPDATE {t} SET amount = :value DIV (id - 1) WHERE id = :id", ":value DIV (id - 1)"),
+    ("UPDATE {t} SET amount = :value WHERE :value DIV (id - :id) > 1", ":value DIV (id - :id)"),
+    ("UPDATE {t} SET amount = id DIV :zero WHERE id = 1", "id DIV :zero"),
+    ("UPDATE {t} SET amount = 1 WHERE id = 1 AND amount / (id - 1) > 0", "amount / (id - 1)"),
 ]
 
 
@@ -83,7 +83,7 @@ def test_values_that_fail_are_shown_where_they_stand(
 ) -> None:
     text, fragment = (part.replace("{t}", f"lake.{pair.live}.orders") for part in (statement, fragment))
     with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO") as found:
-        rd.sql(spark, text, {"value": 123456, "id": 1} if ":value" in text else None)
+        rd.sql(spark, text, {"value": 123456, "id": 1, "zero": 0} if ":" in text else None)
     at = text.index(fragment)
     line, start = text.count("\n", 0, at) + 1, text.rfind("\n", 0, at) + 1
     head, shown, marks = str(found.value).split("== SQL")[1].splitlines()[:3]

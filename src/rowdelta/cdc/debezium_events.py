@@ -163,7 +163,9 @@ class EventSteps:
                 *(value.alias(name) for name, value in values.items()),
                 DELETED,
                 # Kafka keeps the order of a key's messages; clocks may go back, and a tombstone has no time.
-                F.struct(*self._places, "event.ts_ms", *_position()).alias(ORDER),
+                F.struct(
+                    *(F.col(name).try_cast("bigint").alias(name) for name in self._places), "event.ts_ms", *_position()
+                ).alias(ORDER),
                 BAD,
                 RAW,
                 # null where the number is absurd: `timestamp_millis` would fail

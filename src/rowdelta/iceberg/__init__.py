@@ -32,7 +32,7 @@ from rowdelta.iceberg.names import TemporaryView
 from rowdelta.iceberg.new_tables import NewTable
 from rowdelta.iceberg.orphans import find_orphans
 from rowdelta.iceberg.partitions import partition_names
-from rowdelta.iceberg.plans import columns_used, in_session, size_in_bytes
+from rowdelta.iceberg.plans import columns_used, computed_rows, in_session, size_in_bytes
 from rowdelta.iceberg.procedures import call_procedure
 from rowdelta.iceberg.puffin_footers import footer, only_blob
 from rowdelta.iceberg.references import check_fast_forward, create_branch, drop_branch, fast_forward
@@ -90,6 +90,7 @@ __all__ = [
     "columns_used",
     "commit",
     "comparable",
+    "computed_rows",
     "create_branch",
     "delete_files",
     "delete_rows",

@@ -13,6 +13,8 @@ from rowdelta.errors import TableError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from rowdelta.iceberg.gateway import Gateway
+
 X = TypeVar("X")
 Y = TypeVar("Y")
 log: Final = logging.getLogger("rowdelta")
@@ -27,8 +29,9 @@ _AT_ONCE: Final = 8
 class FileIO:
     """The table's own FileIO, for the small files that Python reads and writes itself."""
 
-    def __init__(self, io: Any) -> None:
+    def __init__(self, io: Any, gateway: Gateway | None = None) -> None:
         self._io = io
+        self._gateway = gateway
 
     def size(self, path: str) -> int:
         """The length of a file in bytes."""
@@ -44,7 +47,10 @@ class FileIO:
             try:
                 if offset:
                     stream.seek(offset)
-                data = read_in_pieces(stream, length)
+                if self._gateway is not None and length is not None and length > _LARGE:
+                    data = self._gateway.read_bytes(stream, length)
+                else:
+                    data = read_in_pieces(stream, length)
             finally:
                 stream.close()
         except Py4JJavaError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import JavaPackage
@@ -108,6 +109,14 @@ class Gateway:
         for index, value in enumerate(values):
             array[index] = value
         return array
+
+    def read_bytes(self, stream: Any, length: int) -> bytes:
+        """So many bytes of a Java stream, or what there is of it, as one text: py4j takes bytes apart one by one."""
+        text = self.jvm.java.io.ByteArrayOutputStream()
+        encoded = self.jvm.java.util.Base64.getEncoder().wrap(text)
+        self.iceberg.relocated.com.google.common.io.ByteStreams.limit(stream, length).transferTo(encoded)
+        encoded.close()
+        return base64.b64decode(text.toString("ISO-8859-1"))
 
     def metadata_table(self, name: str, kind: str, snapshot_id: int) -> DataFrame:
         """Iceberg's metadata table (`entries`, `files`, ...) of a table, named in full, as of a snapshot.

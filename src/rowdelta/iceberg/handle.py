@@ -65,7 +65,9 @@ class TableHandle:
         location = current.metadataFileLocation()
         if location is None or location != self._location:  # a metadata file never changes
             self._read_whole = partial(metadata_document, self.gateway, current)
+            self._current = current
             self.document = metadata_document(self.gateway, _without_history(self.gateway, current))
+            self.document["snapshot-log"] = []
             self.metadata = parse_metadata(self.document, self._read_whole)
             self._location = location
             self.manifests.after_change()
@@ -73,18 +75,21 @@ class TableHandle:
         return self.metadata
 
     def whole_document(self) -> dict[str, Any]:
-        """The metadata with every snapshot and the log of them; `document` has those of branches and tags."""
+        """The metadata with every snapshot and their log; `document` has only the snapshots of branches and tags."""
         return self._read_whole()
 
     def snapshot_document(self, snapshot_id: int) -> dict[str, Any]:
         """What the metadata says of one snapshot."""
-        known = _snapshots_of(self.document)
-        return known[snapshot_id] if snapshot_id in known else _snapshots_of(self._read_whole())[snapshot_id]
+        for snapshot in self.document["snapshots"]:
+            if snapshot["snapshot-id"] == snapshot_id:
+                return dict(snapshot)
+        text = self.gateway.iceberg.SnapshotParser.toJson(self._current.snapshot(snapshot_id))
+        return dict(json.loads(text))
 
     @cached_property
     def io(self) -> FileIO:
         """Bytes of this table's files, through the table's own FileIO and so with its credentials."""
-        return FileIO(self._table.io())
+        return FileIO(self._table.io(), self.gateway)
 
     @cached_property
     def manifests(self) -> ManifestReader:
@@ -148,10 +153,6 @@ def _without_history(gateway: Gateway, metadata: Any) -> Any:
         return gateway.iceberg.TableMetadata.buildFrom(metadata).suppressHistoricalSnapshots().discardChanges().build()
     except (Py4JJavaError, PySparkException):  # the builder is stricter than the reader
         return metadata
-
-
-def _snapshots_of(document: dict[str, Any]) -> dict[int, dict[str, Any]]:
-    return {snapshot["snapshot-id"]: snapshot for snapshot in document["snapshots"]}
 
 
 def metadata_document(gateway: Gateway, metadata: Any) -> dict[str, Any]:

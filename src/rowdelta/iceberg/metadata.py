@@ -166,8 +166,9 @@ class Snapshots(Mapping[int, Snapshot]):
         return len(self._all())
 
     def _all(self) -> dict[int, Snapshot]:
-        if self._history is not None:
-            self._known = self._history()
+        history = self._history
+        if history is not None:
+            self._known = history()
             self._history = None
         return self._known
 

@@ -68,6 +68,12 @@ def analysis_error(spark: SparkSession, text: str) -> AnalysisException | None:
     return None
 
 
+def text_of(context: Any) -> str:
+    """The whole text that the context of an error is a part of."""
+    text = context._q.sqlText()  # Spark's own object; PySpark hands on only the part
+    return str(text.get()) if text.isDefined() else ""
+
+
 def place_in_text(spark: SparkSession, text: str, start: int, end: int) -> str:
     """A part of a statement as the errors of Spark show it: its line and position, and the text with it underlined."""
     gateway = Gateway(spark)

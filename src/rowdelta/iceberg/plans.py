@@ -17,6 +17,20 @@ def size_in_bytes(frame: DataFrame) -> int:
     return int(str(java.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
 
+def computed_rows(frame: DataFrame) -> int | None:
+    """How many rows a frame has that is kept in memory and has been computed; None for any other.
+
+    A frame remembers what was once said of it. This may be asked before it is computed, so another one is asked.
+    """
+    java: Any = frame.select("*")._jdf
+    leaves = _items(java.queryExecution().optimizedPlan().collectLeaves())
+    if len(leaves) != 1 or leaves[0].getClass().getSimpleName() != "InMemoryRelation":
+        return None
+    if not leaves[0].cacheBuilder().isCachedColumnBuffersLoaded():
+        return None
+    return int(str(leaves[0].stats().rowCount().get()))
+
+
 def columns_used(frame: DataFrame, *values: Column) -> set[str]:
     """The columns of a frame that some expressions read."""
     java: Any = frame.select(*values)._jdf

@@ -5,6 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
+from pyspark import inheritable_thread_target
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -15,16 +17,20 @@ Y = TypeVar("Y")
 
 
 def beside(gateway: Gateway, job: Callable[[], X], plan: Callable[[], Y]) -> tuple[X, Y]:
-    """Runs a job here, where an interruption reaches it, and makes a plan in another thread; its error comes first."""
+    """Runs a job here, where an interruption reaches it, and makes a plan in another thread.
+
+    Where both fail, the plan's error is raised; an interruption comes before either.
+    """
 
     def made() -> Y:
         gateway.activate()
         return plan()
 
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(made)
+        future = pool.submit(inheritable_thread_target(made))  # any job of it belongs to those of the caller
         try:
             found = job()
-        finally:
-            planned = future.result()
-        return found, planned
+        except Exception:
+            future.result()
+            raise
+        return found, future.result()

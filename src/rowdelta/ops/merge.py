@@ -53,7 +53,7 @@ class Merge(Operation[Result]):
         self._handle = handle
         self._source = source
         self._aliases = aliases
-        self._on, self._pairs = on_condition(handle, on, source, aliases)
+        self._on = on_condition(handle, on, source, aliases)
         self._clauses: list[Clause] = []
         self._mode, self._why = mode_of(handle, "merge", mode)
         self._isolation = isolation_of(handle, "merge", isolation)
@@ -142,7 +142,7 @@ class Merge(Operation[Result]):
         steps = tuple(("when", str(clause)) for clause in self._clauses)
         if target.snapshot is None:
             return Plan(title, (*steps, ("scan", "none: the table is empty")))
-        keys = None if of_kind(self._clauses, BY_SOURCE) else key_range(self._handle, self._source, self._pairs)
+        keys = None if of_kind(self._clauses, BY_SOURCE) else key_range(self._handle, self._source, self._on.pairs)
         condition = row_filter(self._handle, keys)
         mode = how(self._handle, self._mode, self._why, self._isolation)
         return Plan(title, (*steps, *mode, *estimate(self._handle, target.snapshot.id, condition)))
@@ -157,7 +157,6 @@ class Merge(Operation[Result]):
             self._handle,
             self._source,
             self._on,
-            self._pairs,
             self._aliases,
             tuple(self._clauses),
             self._mode,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeGuard
 
 import sqlglot
 from pyspark.sql import Column
@@ -22,15 +24,31 @@ if TYPE_CHECKING:
 RANGED = {"long", "int", "date", "timestamp", "timestamptz", "string"}
 
 
+@dataclass(frozen=True)
+class OnCondition:
+    """When a row of the source matches a row of the table.
+
+    Attributes:
+        condition: The condition.
+        pairs: The columns that it compares for equality: target column to source column.
+        is_complete: Whether it says nothing else.
+    """
+
+    condition: Column
+    pairs: dict[str, str]
+    is_complete: bool
+
+
 def on_condition(
     handle: TableHandle, on: str | Column | Sequence[str], source: DataFrame, aliases: tuple[str, str]
-) -> tuple[Column, dict[str, str]]:
-    """The join condition, and the columns that it compares for equality: target column to source column."""
+) -> OnCondition:
+    """What a merge was told to match by: a column, several, or a condition."""
     target_alias, source_alias = aliases
     if isinstance(on, Column):
-        return on, {}
+        return OnCondition(on, {}, is_complete=False)
     if isinstance(on, str) and on.lower() not in {column.name.lower() for column in handle.metadata.schema.fields}:
-        return F.expr(on), _equalities(handle, on, source, aliases)
+        found, parts = _equalities(handle, on, source, aliases)
+        return OnCondition(F.expr(on), found, is_complete=len(found) == parts)
     names = [on] if isinstance(on, str) else list(on)
     if not names:
         raise InputError("a merge needs a condition", hint="on='id', on=['id', 'region'] or on='t.id = s.id'")
@@ -40,33 +58,49 @@ def on_condition(
         column = handle.metadata.schema.find(name).name
         if column.lower() not in have:
             raise InputError(f"the source has no column {name!r}", hint=f"its columns are {', '.join(source.columns)}")
-        pairs[column] = have[column.lower()]
+        pairs[column] = column if column in source.columns else have[column.lower()]
     condition, target, origin = F.lit(True), quote(target_alias), quote(source_alias)
     for left, right in pairs.items():
         condition = condition & (F.col(f"{target}.{quote(left)}") == F.col(f"{origin}.{quote(right)}"))
-    return condition, pairs
+    return OnCondition(condition, pairs, is_complete=True)
 
 
-def _equalities(handle: TableHandle, on: str, source: DataFrame, aliases: tuple[str, str]) -> dict[str, str]:
-    """The `t.a = s.b` parts of a condition; whatever cannot be understood is left out, which only costs pruning."""
+def _equalities(
+    handle: TableHandle, on: str, source: DataFrame, aliases: tuple[str, str]
+) -> tuple[dict[str, str], int]:
+    """The `t.a = s.b` parts of a condition, and how many parts there are.
+
+    Whatever cannot be understood is left out, which only costs pruning.
+    """
     try:
         tree = sqlglot.parse_one(on, dialect="spark")
     except sqlglot.errors.SqlglotError:
-        return {}
-    target = {column.name.lower(): column.name for column in handle.metadata.schema.fields}
-    have = {name.lower(): name for name in source.columns}
-    pairs = {}
-    for part in _conjuncts(tree):
+        return {}, 1
+    target = _by_lower_case([column.name for column in handle.metadata.schema.fields])
+    have = _by_lower_case(source.columns)
+    pairs, parts = {}, list(_conjuncts(tree))
+    for part in parts:
         sides = [part.left.unnest(), part.right.unnest()] if isinstance(part, exp.EQ) else []
         for left, right in (sides, sides[::-1]) if sides else ():
-            if not (isinstance(left, exp.Column) and isinstance(right, exp.Column)):
+            if not (_is_column(left) and _is_column(right)):
                 continue
             owners = (left.table.lower(), right.table.lower())
             if owners == (aliases[0].lower(), aliases[1].lower()):
                 names = left.name.lower(), right.name.lower()
                 if names[0] in target and names[1] in have:
                     pairs[target[names[0]]] = have[names[1]]
-    return pairs
+    return pairs, len(parts)
+
+
+def _is_column(tree: exp.Expr) -> TypeGuard[exp.Column]:
+    """Whether it is an alias and a name: of more parts, the first may be a struct."""
+    return isinstance(tree, exp.Column) and not tree.args.get("db")
+
+
+def _by_lower_case(names: Sequence[str]) -> dict[str, str]:
+    """Names by their lower case, without those that only case tells apart."""
+    counts = Counter(name.lower() for name in names)
+    return {name.lower(): name for name in names if counts[name.lower()] == 1}
 
 
 def _conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:

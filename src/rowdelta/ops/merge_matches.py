@@ -18,7 +18,7 @@ from rowdelta.ops.positions import KnownFiles
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from rowdelta.ops.positions import FilePositions, Places
 
@@ -116,12 +116,11 @@ def _looked_at(pairs: DataFrame, table: pa.Table, places: KnownFiles) -> Matches
     return Matches(pairs, touched, counts, _has_more_rows(found))
 
 
-def look_once(joined: DataFrame, places: KnownFiles, clause: int) -> Matches:
+def look_once(spark: SparkSession, table: pa.Table, places: KnownFiles, clause: int) -> Matches:
     """The same where one clause replaces every matched row by that of the source: places and row ids are enough."""
-    table = joined.toArrow()
     touched = places.collected(table)
     counts = {clause: table.num_rows} if table.num_rows else {}
-    spark, twice = joined.sparkSession, _has_more_rows(touched)
+    twice = _has_more_rows(touched)
     pairs = table.drop_columns(places.names)
     arrays = _as_arrays(pairs)
     if arrays is not None:

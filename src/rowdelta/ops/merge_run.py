@@ -26,10 +26,11 @@ from rowdelta.ops.merge_clauses import (
     of_kind,
 )
 from rowdelta.ops.merge_keys import key_range
+from rowdelta.ops.merge_lookup import is_small, lookup_of
 from rowdelta.ops.merge_matches import ACTION, FOUND, SOURCE, Matches, look_at, look_once
 from rowdelta.ops.operation import Result
 from rowdelta.ops.position_files import write_positions
-from rowdelta.ops.positions import KnownFiles, places_of
+from rowdelta.ops.positions import KnownFiles, are_collected, places_of
 from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.target import Target, open_target
@@ -37,9 +38,12 @@ from rowdelta.ops.update import replace_rows, updated_rows
 from rowdelta.scan import MAX_BROADCAST_BYTES, quote
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import TableHandle, Validation
+    from rowdelta.ops.merge_keys import OnCondition
+    from rowdelta.ops.merge_lookup import KeyLookup
     from rowdelta.ops.positions import FilePositions, Places
 
 
@@ -51,7 +55,6 @@ class MergeRun:
         handle: The table.
         source: The rows to merge.
         on: When a row of the source matches a row of the table.
-        pairs: The columns of the table that equal columns of the source in `on`.
         aliases: What conditions and values call the table and the source.
         clauses: What becomes of rows, in the order in which it is tried.
         mode: `merge-on-read` or `copy-on-write`.
@@ -60,8 +63,7 @@ class MergeRun:
 
     handle: TableHandle
     source: DataFrame
-    on: Column
-    pairs: dict[str, str]
+    on: OnCondition
     aliases: tuple[str, str]
     clauses: tuple[Clause, ...]
     mode: str
@@ -78,19 +80,22 @@ class MergeRun:
         with refusals(REQUIRED_HINT), kept_once(numbered, self.source) as source:
             if target.snapshot is None:
                 return self._insert_only(target, source, started)
-            keys, (rows, values) = beside(
+            by_place = self._replaces_rows and are_collected(target)
+            (lookup, keys), (rows, values) = beside(
                 self.handle.gateway,
-                lambda: None if self._of(BY_SOURCE) else key_range(self.handle, source, self.pairs),
-                lambda: (target.rows(), self._source_values(source) if self._replaces_rows else {}),
+                lambda: self._source_keys(source, by_place=by_place),
+                lambda: (target.rows(), self._source_values(source) if by_place else {}),
             )
             rows = rows if keys is None else rows.where(keys)
             places = places_of(target, rows)
-            joined = self._joined(places.mark(rows), source)
-            if self._replaces_rows and isinstance(places, KnownFiles) and places.one_by_one:
+            if by_place:
+                assert isinstance(places, KnownFiles)
                 ((number, _),) = self._all_updates
-                matches = look_once(joined.select(*self._kept_names(target, places), SOURCE), places, number)
+                found = self._found(target, places, rows, source, lookup)
+                matches = look_once(self.handle.spark, found, places, number)
                 new_rows = self._replacements(target, source, matches, values)
                 return self._apply(target, source, matches, new_rows, keys=keys, started=started)
+            joined = self._joined(places.mark(rows), source)
             with kept(self._pairs_frame(target, joined, places)) as pairs:
                 matches = look_at(pairs, places)
                 updates = self._updates(target, pairs) if self._updated(matches) else []
@@ -103,12 +108,33 @@ class MergeRun:
         matched = [clause for _, clause in self._of(MATCHED, BY_SOURCE)]
         return len(matched) == 1 and matched[0].action == "update" and matched[0].is_plain
 
+    def _source_keys(self, source: DataFrame, *, by_place: bool) -> tuple[KeyLookup | None, str | None]:
+        """The keys of the source where they are enough to find what matches, and a predicate that all of that meets."""
+        if self._of(BY_SOURCE):
+            return None, None
+        known = by_place and is_small(source)
+        lookup = lookup_of(self.handle, source, self.on) if known else None
+        if lookup is not None:
+            return lookup, lookup.range
+        keys = key_range(self.handle, source, self.on.pairs)
+        if by_place and not known and is_small(source):  # which Spark knows since it has been computed
+            lookup = lookup_of(self.handle, source, self.on)
+        return lookup, keys
+
+    def _found(
+        self, target: Target, places: KnownFiles, rows: DataFrame, source: DataFrame, lookup: KeyLookup | None
+    ) -> pa.Table:
+        """Where the rows that match are, their ids, and the number of what they match."""
+        if lookup is not None:
+            return lookup.find(places.mark(rows), [*places.names, *target.kept_lineage])
+        return self._joined(places.mark(rows), source).select(*self._kept_names(target, places), SOURCE).toArrow()
+
     def _joined(self, rows: DataFrame, source: DataFrame) -> DataFrame:
         """Rows of the table with the rows of the source that match, and `FOUND`."""
         right = source.withColumn(FOUND, F.lit(True)).alias(self.aliases[1])
         if size_in_bytes(source) <= MAX_BROADCAST_BYTES:
             right = F.broadcast(right)
-        return rows.alias(self.aliases[0]).join(right, self.on, "left" if self._of(BY_SOURCE) else "inner")
+        return rows.alias(self.aliases[0]).join(right, self.on.condition, "left" if self._of(BY_SOURCE) else "inner")
 
     def _pairs_frame(self, target: Target, joined: DataFrame, places: Places) -> DataFrame:
         """Rows of the table with what becomes of them: every matched row, and others that a clause applies to."""

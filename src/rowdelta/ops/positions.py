@@ -195,12 +195,21 @@ def places_of(target: Target, rows: DataFrame) -> Places:
     assert target.files is not None
     handle = target.handle
     manifests = [manifest for manifest in target.files.listing.records if not manifest.get("content")]
-    files, rows_at_most = (target.files.count(what) for what in ("files", "rows"))
-    if (files is None or files > _FILES_KNOWN_AT_MOST) and _rows_know_partitions(handle):
+    if not _are_known(target):
         return NamedFiles(handle, rows)
     entries = [entry for manifest in manifests for entry in handle.manifests.data(manifest)]
-    few = rows_at_most is not None and rows_at_most <= _ROWS_COLLECTED_AT_MOST
-    return KnownFiles(handle, entries, one_by_one=few)
+    return KnownFiles(handle, entries, one_by_one=are_collected(target))
+
+
+def are_collected(target: Target) -> bool:
+    """Whether rows of a table are collected one by one, with `KnownFiles`."""
+    rows_at_most = None if target.files is None else target.files.count("rows")
+    return rows_at_most is not None and rows_at_most <= _ROWS_COLLECTED_AT_MOST and _are_known(target)
+
+
+def _are_known(target: Target) -> bool:
+    files = None if target.files is None else target.files.count("files")
+    return not (files is None or files > _FILES_KNOWN_AT_MOST) or not _rows_know_partitions(target.handle)
 
 
 def _rows_know_partitions(handle: TableHandle) -> bool:

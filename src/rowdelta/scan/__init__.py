@@ -5,6 +5,7 @@ from __future__ import annotations
 from rowdelta.scan.checks import check_deletes
 from rowdelta.scan.filters import PARTITION, SPEC
 from rowdelta.scan.integer_keys import IntegerKeys, integer_sql, is_integer
+from rowdelta.scan.key_bits import KeyBits, key_bits
 from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unpack_words
 from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, live_rows, quote
 from rowdelta.scan.scopes import scope_of
@@ -16,6 +17,7 @@ __all__ = [
     "PARTITION",
     "SPEC",
     "IntegerKeys",
+    "KeyBits",
     "LiveRows",
     "block_and_bit",
     "check_deletes",
@@ -24,6 +26,7 @@ __all__ = [
     "integer_keys",
     "integer_sql",
     "is_integer",
+    "key_bits",
     "live_frame",
     "live_rows",
     "quote",

@@ -22,15 +22,15 @@ from rowdelta.scan.filters import (
     SIDE,
     SPEC,
     DeletedKeys,
-    KeyBits,
     all_of,
     container_condition,
     container_probe,
     scope_condition,
 )
 from rowdelta.scan.integer_keys import integer_sql, is_integer
+from rowdelta.scan.key_bits import key_bits
 from rowdelta.scan.key_sets import integer_keys
-from rowdelta.scan.levels import BYTES_PER_VALUE, Level, MergedKeys, bit_words, container_table, merge, value_table
+from rowdelta.scan.levels import BYTES_PER_VALUE, Level, MergedKeys, container_table, merge, value_table
 from rowdelta.scan.scopes import Scope, ScopeColumns, scope_of
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from rowdelta.codec import BlobMetadata
     from rowdelta.iceberg import DeleteEntry, Field, SnapshotFiles, TableHandle
+    from rowdelta.scan.key_bits import KeyBits
 
 
 class DeletedKeysBuilder:
@@ -117,8 +118,10 @@ class DeletedKeysBuilder:
         merged = {scope: merge(some, ages_matter=self._aged) for scope, some in levels.items()}
         nullable = any(keys.null_sequence_number is not None for keys in merged.values())
         key = integer_sql(column, column.sql)
-        if self._as_bits and not (scoped or self._aged) and (words := bit_words(merged[None])) is not None:
-            return [self._bits(merged[None], words, key)]
+        if self._as_bits and not (scoped or self._aged):
+            bits = key_bits(self._handle.spark, merged[None].keys, key, with_null=nullable)
+            if bits is not None:
+                return [bits]
         dense = {scope: keys for scope, keys in merged.items() if keys.dense}
         sparse = {scope: keys for scope, keys in merged.items() if not keys.dense}
         fields = self._scope_fields if scoped else []
@@ -132,11 +135,6 @@ class DeletedKeysBuilder:
             probe = f"xxhash64({', '.join([key, *([SPEC, *fields] if scoped else [])])})"
             found.append(self._joined(sparse, value_table, "key", probe, exact, scoped=scoped))
         return found
-
-    def _bits(self, merged: MergedKeys, words: pa.Table, key: str) -> KeyBits:
-        low, high = int(merged.keys[0]), int(merged.keys[-1])
-        with_null = merged.null_sequence_number is not None
-        return KeyBits(arrow_frame(self._handle.spark, words), key, low, high, with_null)
 
     def _joined(
         self,

@@ -55,42 +55,6 @@ class DeletedKeys:
         return F.expr(f"{self.probe} = {HASH}") & F.expr(self.condition)
 
 
-@dataclass(frozen=True)
-class KeyBits:
-    """Keys as one array of words: to look a key up is quicker than a join, and no row waits for a broadcast.
-
-    Attributes:
-        frame: One row, with the words.
-        key: The integer of a row's key, in SQL.
-        low: The first key.
-        high: The last one.
-        with_null: Whether the null key is deleted, too.
-    """
-
-    frame: DataFrame
-    key: str
-    low: int
-    high: int
-    with_null: bool
-
-    def remove_from(self, rows: DataFrame, max_broadcast_bytes: int) -> DataFrame:  # noqa: ARG002
-        """The rows that are not deleted."""
-        return rows.where(~self._hit())
-
-    def keep_in(self, rows: DataFrame, max_broadcast_bytes: int) -> DataFrame:  # noqa: ARG002
-        """The rows that are deleted."""
-        return rows.where(self._hit())
-
-    def _hit(self) -> Column:
-        """Whether a row is deleted, never null; the first key and the last one skip files and row groups."""
-        inside = F.expr(f"{self.key} BETWEEN {self.low}L AND {self.high}L")
-        word = F.get(self.frame.scalar(), F.expr(f"cast(shiftright({self.key}, 6) - {self.low >> 6}L as int)"))
-        is_set = F.getbit(word, F.expr(f"cast({self.key} & 63 as int)")) == 1
-        # Spark may take the parts of an AND in any order, and the place of a key far outside is no int.
-        found = F.when(inside, is_set).otherwise(F.lit(False))
-        return found | F.expr(f"{self.key} IS NULL") if self.with_null else inside & found
-
-
 def container_probe(key: str, *, nullable: bool, scoped: list[str]) -> str:
     """The container of a row's key; with partitions, a hash of both."""
     container = f"shiftright({key}, 16)"

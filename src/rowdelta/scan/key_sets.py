@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
@@ -35,24 +36,31 @@ class KeyCache:
         self._keys: OrderedDict[str, IntegerKeys] = OrderedDict()
         self._most_bytes = most_bytes
         self._bytes = 0
+        self._lock = threading.Lock()
 
     def get(self, path: str) -> IntegerKeys | None:
         """The keys of a file, if they are here."""
-        found = self._keys.get(path)
-        if found is not None:
-            self._keys.move_to_end(path)
-        return found
+        with self._lock:
+            found = self._keys.get(path)
+            if found is not None:
+                self._keys.move_to_end(path)
+            return found
 
     def put(self, path: str, keys: IntegerKeys) -> None:
         """Keeps the keys of a file."""
-        self._keys[path] = keys
-        self._bytes += keys.keys.nbytes
-        while self._bytes > self._most_bytes and len(self._keys) > 1:
-            _, gone = self._keys.popitem(last=False)
-            self._bytes -= gone.keys.nbytes
+        with self._lock:
+            self._drop(path)
+            self._keys[path] = keys
+            self._bytes += keys.keys.nbytes
+            while self._bytes > self._most_bytes and len(self._keys) > 1:
+                self._drop(next(iter(self._keys)))
 
     def drop(self, path: str) -> None:
         """Lets the keys of a file go."""
+        with self._lock:
+            self._drop(path)
+
+    def _drop(self, path: str) -> None:
         gone = self._keys.pop(path, None)
         self._bytes -= 0 if gone is None else gone.keys.nbytes
 

@@ -79,23 +79,6 @@ def merge(levels: Sequence[Level], *, ages_matter: bool) -> MergedKeys:
     return MergedKeys(keys, None if ages is None else ages.astype(np.int64), max(nulls, default=None))
 
 
-def bit_words(merged: MergedKeys) -> pa.Table | None:
-    """Keys as one list of words from the first key's on, bit `key & 63` of each; None where that takes much room.
-
-    Examples:
-        >>> bit_words(MergedKeys(np.array([65, 130]), None, None))["words"].to_pylist()
-        [[2, 4]]
-    """
-    keys = merged.keys
-    words = (int(keys[-1]) >> 6) - (int(keys[0]) >> 6) + 1 if len(keys) else 0
-    if not 0 < words <= SMALL // 8:
-        return None
-    bits = np.zeros(words * 64, np.uint8)
-    bits[keys - (keys[0] >> 6 << 6)] = 1
-    values = np.packbits(bits, bitorder="little").view(np.int64)
-    return pa.table({"words": pa.ListArray.from_arrays(pa.array([0, words], pa.int32()), pa.array(values))})
-
-
 def container_table(merged: MergedKeys) -> pa.Table:
     """Keys as rows of (container, words): bit `key & 63` of word `(key >> 6) & 1023` of container `key >> 16`.
 

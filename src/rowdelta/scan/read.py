@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import DataEntry, DeleteEntry, Field, Snapshot, TableHandle
-    from rowdelta.scan.filters import DeletedKeys, KeyBits
+    from rowdelta.scan.filters import DeletedKeys
+    from rowdelta.scan.key_bits import KeyBits
 
 MAX_BROADCAST_BYTES: Final = 256 << 20
 ROW_SEQUENCE_NUMBER: Final = "_last_updated_sequence_number"

@@ -47,51 +47,57 @@ class EditedText:
         self.taken.append((node.start, node.end))
         return self.between(node.start, node.end)
 
-    def find(self, fragment: str, offset: int) -> tuple[int, int] | None:
-        """Where in the text a fragment begins and ends, given its offset in a part that `of` gave out.
+    def find(self, part: str, start: int, end: int) -> tuple[int, int] | None:
+        """Where in the text stands what is from `start` to `end` of a part that `of` gave out.
 
         The part may have been put in parentheses.
 
         Examples:
             >>> from rowdelta.iceberg.syntax_tree import Node
-            >>> edited = EditedText("a = :x AND b = 1 / a")
+            >>> edited = EditedText("a = :x AND b = 1 / :x")
             >>> edited.replace(4, 6, "1000")
-            >>> edited.of(Node("expression", 11, 20)), edited.find("1 / a", 4), edited.find("1 / a", 5)
-            ('b = 1 / a', (15, 20), (15, 20))
-            >>> edited.find("1 / a", 7)
+            >>> edited.replace(19, 21, "1000")
+            >>> edited.of(Node("expression", 11, 21))
+            'b = 1 / 1000'
+            >>> edited.find("b = 1 / 1000", 4, 12), edited.find("(b = 1 / 1000)", 5, 13), edited.find("b", 0, 1)
+            ((15, 21), (15, 21), None)
         """
-        for start, end in self.taken:
-            part = self.between(start, end)
-            for shift in (0, 1):
-                if offset >= shift and part.startswith(fragment, offset - shift):
-                    at = len(self.between(0, start)) + offset - shift
-                    return self.origin(at), self.origin(at + len(fragment))
+        for place in self.taken:
+            text = self.between(*place)
+            if part in {text, f"({text})"}:
+                shift = int(part != text)
+                return self._origin(start - shift, place), self._origin(end - shift, place, is_end=True)
         return None
 
-    def origin(self, offset: int) -> int:
-        """Where in the text stands what is at an offset of the changed text.
+    def origin(self, offset: int, *, is_end: bool = False) -> int:
+        """Where in the text stands what is at an offset of the changed text, or ends before it.
 
         Examples:
             >>> edited = EditedText("a = :x AND b")
             >>> edited.replace(4, 6, "1000")
-            >>> edited.all(), edited.origin(13), edited.origin(6), edited.origin(0)
-            ('a = 1000 AND b', 11, 4, 0)
+            >>> edited.all(), edited.origin(13), edited.origin(6), edited.origin(6, is_end=True), edited.origin(0)
+            ('a = 1000 AND b', 11, 4, 6, 0)
         """
-        moved = 0
-        for edit in sorted(self.edits.values()):
+        return self._origin(offset, (0, len(self.text)), is_end=is_end)
+
+    def _origin(self, offset: int, place: tuple[int, int], *, is_end: bool = False) -> int:
+        moved = -place[0]
+        for edit in self._edits(*place):
             start = edit.start + moved
-            if offset < start:
+            if offset < start + is_end:
                 break
-            if offset < start + len(edit.replacement):
-                return edit.start
+            if offset < start + len(edit.replacement) + is_end:
+                return edit.end if is_end else edit.start
             moved += len(edit.replacement) - (edit.end - edit.start)
         return offset - moved
+
+    def _edits(self, start: int, end: int) -> list[Edit]:
+        return [edit for edit in sorted(self.edits.values()) if start <= edit.start and edit.end <= end]
 
     def between(self, start: int, end: int) -> str:
         """A range of the text, changed."""
         pieces, at = [], start
-        for edit in sorted(self.edits.values()):
-            if start <= edit.start and edit.end <= end:
-                pieces += [self.text[at : edit.start], edit.replacement]
-                at = edit.end
+        for edit in self._edits(start, end):
+            pieces += [self.text[at : edit.start], edit.replacement]
+            at = edit.end
         return "".join([*pieces, self.text[at:end]])

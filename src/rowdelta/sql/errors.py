@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import AnalysisException, PySparkException, QueryContextType
 
-from rowdelta.iceberg.parser import analysis_error, place_in_text
+from rowdelta.iceberg.parser import analysis_error, place_in_text, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,10 +54,12 @@ def _tell_place(spark: SparkSession, error: PySparkException, statement: EditedT
     for context in error.getQueryContext() or ():
         if context.contextType() is not QueryContextType.SQL:
             continue
-        place = changed.find(context.fragment(), context.startIndex())
+        start, end = context.startIndex(), context.stopIndex() + 1
+        place = changed.find(text_of(context), start, end)
         if place is not None:
-            start, end = map(statement.origin, place)
-            message = message.replace(context.summary(), place_in_text(spark, statement.text, start, end))
+            start, end = statement.origin(place[0]), statement.origin(place[1], is_end=True)
+            shown = place_in_text(spark, statement.text, start, end)
+            message = message.replace(context.summary(), shown or context.summary())
     setattr(error, _MESSAGE, message)
 
 

@@ -1,0 +1,87 @@
+"""A merge by one integer column: the keys of the source as a bitmap find the rows of the table, without a join."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.iceberg import computed_rows
+from rowdelta.ops.merge_matches import SOURCE
+from rowdelta.scan import integer_sql, key_bits, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+    from pyspark.sql import DataFrame
+
+    from rowdelta.iceberg import TableHandle
+    from rowdelta.ops.merge_keys import OnCondition
+    from rowdelta.scan import KeyBits
+
+_KEY: Final = "__rd_key"
+_TYPES: Final = {"long", "int"}
+_KEYS_AT_MOST: Final = 2_000_000  # they are collected
+
+
+@dataclass(frozen=True)
+class KeyLookup:
+    """The keys of a source that are not null.
+
+    Attributes:
+        keys: The keys, sorted.
+        numbers: The number of the source's row of each key.
+        bits: The keys as a bitmap.
+        range: A predicate that all rows with a key of the source meet.
+    """
+
+    keys: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.int64]
+    bits: KeyBits
+    range: str
+
+    def find(self, rows: DataFrame, names: Sequence[str]) -> pa.Table:
+        """Some columns of the rows that match, with `SOURCE`; a row that matches twice is there twice."""
+        wanted = [F.col(name) for name in names]
+        found = rows.where(self.bits.hit()).select(*wanted, F.expr(self.bits.key).alias(_KEY)).toArrow()
+        keys = found[_KEY].to_numpy()
+        first = np.searchsorted(self.keys, keys, "left")
+        counts = np.searchsorted(self.keys, keys, "right") - first
+        if len(keys) and counts.max() > 1:
+            before = np.cumsum(counts) - counts
+            place = np.arange(counts.sum()) - np.repeat(before - first, counts)
+            found = found.take(pa.array(np.repeat(np.arange(len(keys)), counts)))
+        else:
+            place = first
+        return found.drop_columns([_KEY]).append_column(SOURCE, pa.array(self.numbers[place], pa.int64()))
+
+
+def is_small(source: DataFrame) -> bool:
+    """Whether the keys of a source can be collected; of one that has not been computed nobody knows."""
+    rows = computed_rows(source)
+    return rows is not None and rows <= _KEYS_AT_MOST
+
+
+def lookup_of(handle: TableHandle, source: DataFrame, on: OnCondition) -> KeyLookup | None:
+    """The keys of a source; None where a merge by them needs a join: other types, other conditions, keys far apart."""
+    if not on.is_complete or len(on.pairs) != 1:
+        return None
+    ((left, right),) = on.pairs.items()
+    column = handle.metadata.schema.find(quote(left))
+    same_type = handle.column_types[left].dataType == source.schema[right].dataType
+    if column.type_name not in _TYPES or not same_type:
+        return None
+    key = F.col(quote(right))
+    table = source.where(key.isNotNull()).select(key.cast("bigint").alias(_KEY), SOURCE).toArrow()
+    keys, numbers = table[_KEY].to_numpy(), table[SOURCE].to_numpy()
+    order = np.argsort(keys, kind="stable")
+    bits = key_bits(handle.spark, keys[order], integer_sql(column, column.sql))
+    if bits is None:
+        return None
+    end = "L" if column.type_name == "long" else ""  # a cast of the column would hide it from Iceberg
+    limits = f"{column.sql} >= {bits.low}{end} AND {column.sql} <= {bits.high}{end}"
+    return KeyLookup(keys[order], numbers[order], bits, limits)
