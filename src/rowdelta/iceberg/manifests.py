@@ -35,7 +35,7 @@ DELETE_FILE_PATH_ID: Final = 2147483546
 # One action reads the same manifest for several reasons; every read is some calls of py4j.
 _CACHED_BYTES: Final = 16 << 20
 _CACHED_BYTES_EACH: Final = 1 << 20
-_CACHED_BETWEEN: Final = 1 << 20
+_CACHED_BETWEEN: Final = 1 << 18
 
 
 @dataclass(frozen=True)
