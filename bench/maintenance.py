@@ -40,17 +40,16 @@ def run(spark: SparkSession, scale: str) -> list[Measure]:
 
 def _against_a_scan(spark: SparkSession, size: int) -> list[Measure]:
     keys = size // 20
-    warm_ups = 2 * WARM_UPS  # the scan beside it is soon as fast as it gets; an action of many parts takes longer
     found = []
     for encoding in ("deletion-vector", "full-row"):
         source = make_branch(spark, TABLE, f"keys_{encoding.replace('-', '_')}")
         source.delete_keys(random_keys(spark, keys, size), key="id", encoding=encoding).execute()
         resolve, scan = side_by_side(
             on_new_branches(
-                spark, TABLE, source.branch, lambda table: table.resolve(verify=False).execute(), warm_ups + REPEATS
+                spark, TABLE, source.branch, lambda table: table.resolve(verify=False).execute(), WARM_UPS + REPEATS
             ),
             lambda: spark.table(TABLE).agg(F.sum("id")).collect(),
-            warm_ups=warm_ups,
+            warm_ups=WARM_UPS,
         )
         found.append(
             ratio(f"resolve {keys:,} keys, {encoding} / scan of the key column by Iceberg", resolve, scan, "<= 2.5")

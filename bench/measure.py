@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REPEATS = 3
-WARM_UPS = 2  # what runs once or twice is still compiled while it runs
+WARM_UPS = 4  # an action of many parts is still compiled while it runs the first times
 
 
 @dataclass(frozen=True)
