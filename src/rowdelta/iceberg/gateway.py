@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import base64
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import JavaPackage
@@ -111,12 +112,16 @@ class Gateway:
         return array
 
     def read_bytes(self, stream: Any, length: int) -> bytes:
-        """So many bytes of a Java stream, or what there is of it, as one text: py4j takes bytes apart one by one."""
-        text = self.jvm.java.io.ByteArrayOutputStream()
-        encoded = self.jvm.java.util.Base64.getEncoder().wrap(text)
-        self.iceberg.relocated.com.google.common.io.ByteStreams.limit(stream, length).transferTo(encoded)
-        encoded.close()
-        return base64.b64decode(text.toString("ISO-8859-1"))
+        """So many bytes of a Java stream, or what there is of it.
+
+        They come as a file, since the JVM is always on this machine: py4j takes bytes apart one by one, and waits.
+        """
+        limited = self.iceberg.relocated.com.google.common.io.ByteStreams.limit(stream, length)
+        with tempfile.TemporaryDirectory(prefix="rowdelta-") as folder:
+            path = Path(folder) / "bytes"
+            file = self.jvm.java.io.File(str(path)).toPath()
+            self.jvm.java.nio.file.Files.copy(limited, file, self._new_array(self.jvm.java.nio.file.CopyOption, 0))
+            return path.read_bytes()
 
     def metadata_table(self, name: str, kind: str, snapshot_id: int) -> DataFrame:
         """Iceberg's metadata table (`entries`, `files`, ...) of a table, named in full, as of a snapshot.
