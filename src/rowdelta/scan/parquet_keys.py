@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowdelta.codec import sorted_distinct
-from rowdelta.errors import TableError
 from rowdelta.iceberg import together
 from rowdelta.scan.integer_keys import IntegerKeys
 
@@ -50,12 +49,12 @@ def parquet_keys(handle: TableHandle, entries: Sequence[DeleteEntry], column: Fi
 
 
 def _read(handle: TableHandle, entry: DeleteEntry, column: Field) -> IntegerKeys | None:
+    data = handle.io.read(entry.path, 0, entry.file_size_in_bytes)
     try:
-        data = handle.io.read(entry.path, 0, entry.file_size_in_bytes)
         file = pq.ParquetFile(pa.BufferReader(data))
         names = [known.name for known in file.schema_arrow if _field_id(known) == column.id]
         table = file.read(columns=names, use_threads=False)
-    except (pa.ArrowException, OSError, TableError):
+    except (pa.ArrowException, OSError):
         return None  # Iceberg's reader says what is wrong with it
     if table.num_columns != 1 or table.schema.types[0] not in _DIRECT[column.type_name]:
         return None
