@@ -26,7 +26,7 @@ REFUSALS = {
     "dvdupscheme": "two deletion vectors for",
     # A path outside the table is legal (`write.data.path`, object storage layouts). What is there is no delete file.
     "dvescape": "EOFException|FileNotFoundException",
-    "eqescape": "EOFException|FileNotFoundException|is not a Parquet file",
+    "eqescape": "ends after [0-9]+ bytes|cannot read|is not a Parquet file",
     "dvnoref": "has no referenced_data_file",
     "dvv2": "in a table of format version 2",
     "eqdotdot": "leaves its folder",

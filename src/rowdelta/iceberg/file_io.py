@@ -117,8 +117,6 @@ class FileSource:
 
 def read_in_pieces(stream: Any, length: int | None = None) -> bytes:
     """So many bytes of a Java stream, or what there is of it."""
-    if length is not None and length > _LARGE:
-        return bytes(stream.readNBytes(length))
     pieces, left = [], _LARGE if length is None else length
     while left:
         wanted = min(PIECE, left)

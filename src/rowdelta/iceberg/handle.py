@@ -64,11 +64,10 @@ class TableHandle:
         current = self._table.operations().current()
         location = current.metadataFileLocation()
         if location is None or location != self._location:  # a metadata file never changes
-            self._read_whole = partial(metadata_document, self.gateway, current)
             self._current = current
             self.document = metadata_document(self.gateway, _without_history(self.gateway, current))
             self.document["snapshot-log"] = []
-            self.metadata = parse_metadata(self.document, self._read_whole)
+            self.metadata = parse_metadata(self.document, partial(metadata_document, self.gateway, current))
             self._location = location
             self.manifests.after_change()
             self.puffin_footers.after_change()
@@ -76,7 +75,7 @@ class TableHandle:
 
     def whole_document(self) -> dict[str, Any]:
         """The metadata with every snapshot and their log; `document` has only the snapshots of branches and tags."""
-        return self._read_whole()
+        return metadata_document(self.gateway, self._current)
 
     def snapshot_document(self, snapshot_id: int) -> dict[str, Any]:
         """What the metadata says of one snapshot."""

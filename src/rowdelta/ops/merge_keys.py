@@ -121,21 +121,30 @@ def key_range(handle: TableHandle, source: DataFrame, pairs: dict[str, str]) -> 
     same = {left: right for left, right in usable.items() if types[left].dataType == source.schema[right].dataType}
     if not same:
         return None
-    limits = [
+    extremes = [
         _text(handle, left, extreme(F.col(quote(right)))).alias(f"{which}{index}")
         for index, (left, right) in enumerate(same.items())
         for which, extreme in (("low", F.min), ("high", F.max))
     ]
     counted = [F.count(F.col(quote(right))).alias(f"count{index}") for index, right in enumerate(same.values())]
-    row = source.agg(*limits, *counted).collect()[0]
+    row = source.agg(*extremes, *counted).collect()[0]
     parts = []
     for index, left in enumerate(same):
         if row[f"count{index}"] == 0:
             return "false"
         kind = types[left].dataType.simpleString()
-        low, high = (_literal(row[f"{which}{index}"], kind) for which in ("low", "high"))
-        parts.append(f"{quote(left)} >= {low} AND {quote(left)} <= {high}")
+        parts.append(limits(left, kind, row[f"low{index}"], row[f"high{index}"]))
     return " AND ".join(parts)
+
+
+def limits(column: str, kind: str, low: str, high: str) -> str:
+    """A predicate on a column of a type, from its least and greatest value as text; Iceberg understands it.
+
+    Examples:
+        >>> limits("id", "bigint", "3", "9")
+        '`id` >= 3L AND `id` <= 9L'
+    """
+    return f"{quote(column)} >= {_literal(low, kind)} AND {quote(column)} <= {_literal(high, kind)}"
 
 
 def _text(handle: TableHandle, column: str, value: Column) -> Column:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.iceberg import computed_rows
+from rowdelta.ops.merge_keys import limits
 from rowdelta.ops.merge_matches import SOURCE
 from rowdelta.scan import integer_sql, key_bits, quote
 
@@ -72,8 +73,8 @@ def lookup_of(handle: TableHandle, source: DataFrame, on: OnCondition) -> KeyLoo
         return None
     ((left, right),) = on.pairs.items()
     column = handle.metadata.schema.find(quote(left))
-    same_type = handle.column_types[left].dataType == source.schema[right].dataType
-    if column.type_name not in _TYPES or not same_type:
+    kind = handle.column_types[left].dataType
+    if column.type_name not in _TYPES or kind != source.schema[right].dataType:
         return None
     key = F.col(quote(right))
     table = source.where(key.isNotNull()).select(key.cast("bigint").alias(_KEY), SOURCE).toArrow()
@@ -82,6 +83,5 @@ def lookup_of(handle: TableHandle, source: DataFrame, on: OnCondition) -> KeyLoo
     bits = key_bits(handle.spark, keys[order], integer_sql(column, column.sql))
     if bits is None:
         return None
-    end = "L" if column.type_name == "long" else ""  # a cast of the column would hide it from Iceberg
-    limits = f"{column.sql} >= {bits.low}{end} AND {column.sql} <= {bits.high}{end}"
-    return KeyLookup(keys[order], numbers[order], bits, limits)
+    within = limits(left, kind.simpleString(), str(bits.low), str(bits.high))
+    return KeyLookup(keys[order], numbers[order], bits, within)
