@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from rowdelta.iceberg import footer
+from rowdelta.iceberg.metadata import History, parse_metadata
 from rowdelta.iceberg.recent import Recent
 from rowdelta.scan import key_sets
 from tests.support.frames import rows
@@ -61,7 +64,45 @@ def test_history_is_read_when_it_is_asked_for(spark: SparkSession, table_name: s
     assert handle.snapshot_document(line[1].id) == whole["snapshots"][2]
     assert dict(metadata.snapshots) == {snapshot.id: snapshot for snapshot in line}
     assert 5 not in metadata.snapshots
+    assert 2**64 not in table.refresh().metadata.snapshots
     assert rows(table.read(snapshot_id=line[2].id).select("id")) == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("one_by_one", [0, 1, 32])
+def test_snapshots_come_one_by_one_or_all_at_once(*, one_by_one: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rowdelta.iceberg.metadata._READ_ONE_BY_ONE", one_by_one)
+    every = {number: {"snapshot-id": number, "parent-snapshot-id": number - 1 or None, "sequence-number": number,
+                      "timestamp-ms": number} for number in range(1, 6)}  # fmt: skip
+    asked: list[int | str] = []
+
+    def one(number: int) -> dict[str, Any] | None:
+        asked.append(number)
+        return every.get(number)
+
+    def whole() -> dict[str, Any]:
+        asked.append("all")
+        return {**document, "snapshots": list(every.values())}
+
+    document = {
+        "location": "file:/t",
+        "format-version": 2,
+        "schema": {"fields": []},
+        "partition-spec": [],
+        "current-snapshot-id": 5,
+        "snapshots": [every[5]],
+        "refs": {"main": {"type": "branch", "snapshot-id": 5}},
+    }
+    metadata = parse_metadata(document, History(one, whole))
+    head = metadata.head("main")
+    assert not asked
+    assert metadata.descends(head, 4)
+    assert asked == (["all"] if one_by_one == 0 else [4])
+    assert [snapshot.id for snapshot in metadata.ancestors(head)] == [5, 4, 3, 2, 1]
+    assert not metadata.descends(metadata.snapshots[2], 5)
+    assert not metadata.descends(head, 6)
+    assert 6 not in metadata.snapshots
+    assert asked.count("all") == (one_by_one < 2)
+    assert len(metadata.snapshots) == 5
 
 
 def test_metadata_reads_the_past_of_its_own_time(spark: SparkSession, table_name: str) -> None:
@@ -85,6 +126,7 @@ def test_footers_and_entries_of_a_stream_of_deletes_go_and_come_back(spark: Spar
     handle = table._handle
     assert len(set(sizes[-5:])) == 1, sizes  # numbers of more digits, nothing else
     assert len(handle.puffin_footers) < COMMITS
+    assert len(handle.manifests._entries) == 0  # who only writes need not know what is live
     vectors = live_vectors(table)
     assert len(vectors) == COMMITS
     assert [len(footer(handle, entry.path).blobs) for entry in vectors] == [1] * COMMITS

@@ -74,6 +74,33 @@ def test_a_merge_gives_what_icebergs_sql_gives(
     spark.sql(f"DROP TABLE {theirs}")
 
 
+CONDITIONAL = """MERGE INTO {} t USING source s ON {} WHEN MATCHED AND s.v = 'L' THEN DELETE
+WHEN MATCHED AND t.v <> 'twice' THEN UPDATE SET v = concat(t.v, s.v)
+WHEN NOT MATCHED AND s.id IS NOT NULL THEN INSERT (v, id) VALUES (upper(s.v), s.id)"""
+
+
+@pytest.mark.parametrize("on", ["t.id = s.id", "t.id = s.id AND t.v <> 'c'"])
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_merge_with_conditions_gives_what_icebergs_sql_gives(
+    spark: SparkSession, table_name: str, used: list[bool], name: str, on: str
+) -> None:
+    ours, theirs = create(spark, table_name, "id bigint, v string", properties=EDV), f"{table_name}_stock"
+    create(spark, theirs, "id bigint, v string", properties={"write.merge.mode": "merge-on-read"})
+    for table in (table_name, theirs):
+        one_file(spark, [*TARGET, (1, "gone")], "id bigint, v string").writeTo(table).append()
+    ours.delete_keys(keys(spark, 1), "id").execute()
+    spark.sql(f"DELETE FROM {theirs} WHERE id = 1")
+    source = spark.createDataFrame(SOURCES[name], "id bigint, v string")
+    source.createOrReplaceTempView("source")
+    merge = ours.merge(source, on=on).when_matched_delete("s.v = 'L'")
+    merge = merge.when_matched_update({"v": "concat(t.v, s.v)"}, "t.v <> 'twice'")
+    merge.when_not_matched_insert({"id": "s.id", "v": "upper(s.v)"}, "s.id IS NOT NULL").execute()
+    spark.sql(CONDITIONAL.format(theirs, on))
+    assert rows(ours.read()) == rows(spark.table(theirs))
+    assert used == [name not in {"far", "nulls", "empty"}]
+    spark.sql(f"DROP TABLE {theirs}")
+
+
 def test_a_row_that_two_rows_of_the_source_match_is_refused(
     spark: SparkSession, table_name: str, used: list[bool]
 ) -> None:
@@ -83,11 +110,13 @@ def test_a_row_that_two_rows_of_the_source_match_is_refused(
     twice = spark.createDataFrame([(64, "x"), (1, "n"), (64, "y")], "id bigint, v string")
     with pytest.raises(rd.InputError, match="more than one row"):
         table.merge(twice, on="id").when_matched_update_all().execute()
+    with pytest.raises(rd.InputError, match="more than one row"):
+        table.merge(twice, on="id").when_matched_update({"v": "s.v"}, "t.id > 0").execute()
     assert head(table) == before
     new = spark.createDataFrame([(64, "x"), (1, "n"), (1, "m")], "id bigint, v string")
     result = table.merge(new, on="t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
     assert (result.rows_updated, result.rows_inserted) == (1, 2)
-    assert used == [True, True]
+    assert used == [True, True, True]
 
 
 def test_ints_are_looked_up_and_other_types_are_joined(spark: SparkSession, table_name: str, used: list[bool]) -> None:
@@ -99,10 +128,10 @@ def test_ints_are_looked_up_and_other_types_are_joined(spark: SparkSession, tabl
     table.merge(source.selectExpr("cast(id as bigint) id", "'B' v"), on="id").when_matched_update_all().execute()
     assert rows(table.read()) == [(-(2**31), "B"), (0, "b")]
     more = "t.id = s.id AND t.v = 'b'"
-    source = spark.createDataFrame([(0, "B"), (-(2**31), "C"), (5, "D")], "id int, v string")
+    source = spark.createDataFrame([(0, "B"), (-9, "C"), (5, "D")], "id int, v string")
     table.merge(source, on=more).when_matched_update_all().execute()
     assert rows(table.read()) == [(-(2**31), "B"), (0, "B")]
-    assert used == [True, False]  # of different types it is not even tried
+    assert used == [True, True]  # of different types it is not even tried
 
 
 def test_the_range_of_keys_is_one_that_iceberg_understands(spark: SparkSession, table_name: str) -> None:
@@ -142,7 +171,7 @@ def test_more_rows_than_can_be_collected_are_joined(
     monkeypatch.setattr(positions, "_ROWS_COLLECTED_AT_MOST", 8)
     table.merge(source.withColumn("v", F.lit("c")), on="id").when_matched_update_all("s.id < 9").execute()
     table.merge(source.where("id = 1").withColumn("v", F.lit("d")), on="id").when_matched_update_all().execute()
-    assert used == []
+    assert used == [True, True]  # to leave rows out before the join
     assert dict(rows(table.read())) == dict.fromkeys(range(9), "a") | {1: "d", 8: "c"}
 
 

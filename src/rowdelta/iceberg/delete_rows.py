@@ -61,14 +61,8 @@ def _file_rows(
         if manifest["manifest_path"] in manifests:
             location, size, count = _data_manifest(handle, manifest["manifest_path"], wanted)
             records.append(_list_record(manifest, location, size, count))
-    listing = f"{scratch_folder(handle)}/rowdelta-{uuid.uuid4()}.avro"
-    handle.io.write(listing, replace(files.listing, records=records).to_bytes())
-    try:
-        table = static_table(handle, _document(handle, files, schema, listing))
-        table.currentSnapshot().dataManifests(table.io())
-    finally:
-        handle.io.delete([listing])
-    return as_frame(handle, table)
+    listing = replace(files.listing, records=records)
+    return as_frame(handle, static_table(handle, _document(handle, files, schema), listing))
 
 
 def _all_fields(handle: TableHandle) -> list[dict[str, Any]]:
@@ -157,7 +151,7 @@ def _list_record(manifest: dict[str, Any], location: str, size: int, count: int)
     }
 
 
-def _document(handle: TableHandle, files: SnapshotFiles, schema: dict[str, Any], manifest_list: str) -> dict[str, Any]:
+def _document(handle: TableHandle, files: SnapshotFiles, schema: dict[str, Any]) -> dict[str, Any]:
     document = dict(handle.document)
     snapshot = handle.snapshot_document(files.snapshot.id)
     snapshot = {key: value for key, value in snapshot.items() if key not in {"first-row-id", "added-rows", "schema-id"}}
@@ -169,7 +163,7 @@ def _document(handle: TableHandle, files: SnapshotFiles, schema: dict[str, Any],
         "default-spec-id": 0,
         "sort-orders": [{"order-id": 0, "fields": []}],
         "default-sort-order-id": 0,
-        "snapshots": [{**snapshot, "manifest-list": manifest_list}],
+        "snapshots": [snapshot],
         "current-snapshot-id": files.snapshot.id,
         "refs": {"main": {"type": "branch", "snapshot-id": files.snapshot.id}},
         "snapshot-log": [],

@@ -104,6 +104,12 @@ class Gateway:
             array[index] = value
         return array
 
+    @staticmethod
+    def members(collection: Any) -> list[Any]:
+        """What a Java collection holds. A loop over it would end with an exception, which takes PySpark 16 ms."""
+        array = collection.toArray()
+        return [array[index] for index in range(len(array))]
+
     def int_array(self, values: Sequence[int]) -> Any:
         """An `int[]`."""
         array = self._new_array(self.jvm.int, len(values))

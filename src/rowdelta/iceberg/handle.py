@@ -16,7 +16,7 @@ from rowdelta.errors import InputError, TableError
 from rowdelta.iceberg.file_io import FileIO, read_in_pieces
 from rowdelta.iceberg.gateway import Gateway
 from rowdelta.iceberg.manifests import ManifestReader
-from rowdelta.iceberg.metadata import Snapshot, TableMetadata, parse_metadata
+from rowdelta.iceberg.metadata import History, Snapshot, TableMetadata, parse_metadata
 from rowdelta.iceberg.recent import Recent
 from rowdelta.iceberg.scratch import ScratchFiles
 
@@ -67,7 +67,10 @@ class TableHandle:
             self._current = current
             self.document = metadata_document(self.gateway, _without_history(self.gateway, current))
             self.document["snapshot-log"] = []
-            self.metadata = parse_metadata(self.document, partial(metadata_document, self.gateway, current))
+            history = History(
+                partial(_snapshot, self.gateway, current), partial(metadata_document, self.gateway, current)
+            )
+            self.metadata = parse_metadata(self.document, history)
             self._location = location
             self.manifests.after_change()
             self.puffin_footers.after_change()
@@ -82,8 +85,9 @@ class TableHandle:
         for snapshot in self.document["snapshots"]:
             if snapshot["snapshot-id"] == snapshot_id:
                 return dict(snapshot)
-        text = self.gateway.iceberg.SnapshotParser.toJson(self._current.snapshot(snapshot_id))
-        return dict(json.loads(text))
+        found = _snapshot(self.gateway, self._current, snapshot_id)
+        assert found is not None
+        return found
 
     @cached_property
     def io(self) -> FileIO:
@@ -152,6 +156,11 @@ def _without_history(gateway: Gateway, metadata: Any) -> Any:
         return gateway.iceberg.TableMetadata.buildFrom(metadata).suppressHistoricalSnapshots().discardChanges().build()
     except (Py4JJavaError, PySparkException):  # the builder is stricter than the reader
         return metadata
+
+
+def _snapshot(gateway: Gateway, metadata: Any, snapshot_id: int) -> dict[str, Any] | None:
+    found = metadata.snapshot(snapshot_id) if -(2**63) <= snapshot_id < 2**63 else None
+    return None if found is None else dict(json.loads(gateway.iceberg.SnapshotParser.toJson(found)))
 
 
 def metadata_document(gateway: Gateway, metadata: Any) -> dict[str, Any]:

@@ -104,6 +104,7 @@ class ManifestReader:
     def __init__(self, files: FileIO) -> None:
         self._files = files
         self._entries = Recent[list[Any]]()
+        self._lacks_places = Recent[bool]()
         self._bytes: OrderedDict[str, bytes] = OrderedDict()
         self._room = _CACHED_BYTES
 
@@ -143,6 +144,7 @@ class ManifestReader:
     def after_change(self) -> None:
         """Lets most bytes go when the table has changed, and entries that were not used lately."""
         self._entries.after_change()
+        self._lacks_places.after_change()
         while self._bytes and self._room < _CACHED_BYTES - _CACHED_BETWEEN:
             _, oldest = self._bytes.popitem(last=False)
             self._room += len(oldest)
@@ -170,14 +172,32 @@ class ManifestReader:
         """The live entries of a data manifest, given as its record in the manifest list."""
         return self._cached(manifest, _data_entry)
 
+    def lacks_places(self, manifest: dict[str, Any]) -> bool:
+        """Whether a delete manifest does not say of all vectors where their blobs are. Its entries are not kept."""
+        path = manifest["manifest_path"]
+        found = self._lacks_places.get(path)
+        if found is None:
+            entries = self._entries.get(path)
+            entries = self._parsed(manifest, delete_entry) if entries is None else entries
+            found = any(entry.is_vector and entry.content_offset is None for entry in entries)
+            self._lacks_places.put(path, found)
+        return found
+
+    def has_all_places(self, path: str) -> None:
+        """Takes note of a manifest that was written whole."""
+        self._lacks_places.put(path, False)
+
     def _cached(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
         path = manifest["manifest_path"]
         found = self._entries.get(path)
         if found is None:
-            records = self.read(path).records if may_be_live(manifest) else []
-            found = [parse(record, manifest) for record in records if record["status"] != DELETED]
+            found = self._parsed(manifest, parse)
             self._entries.put(path, found)
         return found
+
+    def _parsed(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
+        records = self.read(manifest["manifest_path"]).records if may_be_live(manifest) else []
+        return [parse(record, manifest) for record in records if record["status"] != DELETED]
 
 
 def may_be_live(manifest: dict[str, Any]) -> bool:

@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from typing import Any, Final
 
 from rowdelta.errors import InputError, TableError
 
 _PART: Final = re.compile(r"`(?:[^`]|``)+`|[^`.]+")
 _NAME: Final = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*", re.DOTALL)
+_READ_ONE_BY_ONE: Final = 32
 
 
 @dataclass(frozen=True)
@@ -148,16 +150,33 @@ class Snapshot:
         return self.summary.get("operation")
 
 
-class Snapshots(Mapping[int, Snapshot]):
-    """The snapshots of a table by id. Those at hand answer at once; for any other, the whole history is read."""
+@dataclass(frozen=True)
+class History:
+    """Where snapshots are read that are not at hand: one, or the JSON with all of them."""
 
-    def __init__(self, at_hand: dict[int, Snapshot], history: Callable[[], dict[int, Snapshot]] | None = None) -> None:
+    one: Callable[[int], dict[str, Any] | None]
+    whole: Callable[[], dict[str, Any]]
+
+
+class Snapshots(Mapping[int, Snapshot]):
+    """The snapshots of a table by id. A few that are not at hand are read one by one, then the whole history is."""
+
+    def __init__(self, at_hand: dict[int, Snapshot], history: History | None = None) -> None:
         self._known = at_hand
         self._history = history
+        self._one_by_one = _READ_ONE_BY_ONE
 
     def __getitem__(self, snapshot_id: int) -> Snapshot:
-        known = self._known if snapshot_id in self._known else self._all()
-        return known[snapshot_id]
+        if snapshot_id not in self._known and self._history is not None:
+            if self._one_by_one:
+                self._one_by_one -= 1
+                document = self._history.one(snapshot_id)
+                if document is None:
+                    raise KeyError(snapshot_id)
+                self._known[snapshot_id] = _snapshot(document)
+            else:
+                self._all()
+        return self._known[snapshot_id]
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._all())
@@ -168,7 +187,7 @@ class Snapshots(Mapping[int, Snapshot]):
     def _all(self) -> dict[int, Snapshot]:
         history = self._history
         if history is not None:
-            self._known = history()
+            self._known = _snapshots(history.whole())
             self._history = None
         return self._known
 
@@ -232,7 +251,11 @@ class TableMetadata:
 
     def descends(self, snapshot: Snapshot | None, ancestor_id: int) -> bool:
         """Whether a snapshot is another one or came from it."""
-        return any(known.id == ancestor_id for known in self.ancestors(snapshot))
+        ancestor = self.snapshots.get(ancestor_id)
+        if ancestor is None:
+            return False
+        younger = takewhile(lambda known: known.sequence_number >= ancestor.sequence_number, self.ancestors(snapshot))
+        return any(known.id == ancestor_id for known in younger)
 
     def ancestors(self, snapshot: Snapshot | None) -> Iterator[Snapshot]:
         """A snapshot and what it came from, newest first, as far as the table remembers."""
@@ -241,12 +264,12 @@ class TableMetadata:
             snapshot = self.snapshots.get(snapshot.parent_id) if snapshot.parent_id is not None else None
 
 
-def parse_metadata(document: dict[str, Any], history: Callable[[], dict[str, Any]] | None = None) -> TableMetadata:
+def parse_metadata(document: dict[str, Any], history: History | None = None) -> TableMetadata:
     """Reads the JSON form of Iceberg's `TableMetadata`, any format version.
 
     Args:
         document: The JSON.
-        history: Reads the JSON with every snapshot, where the document has only those of branches and tags.
+        history: Where other snapshots are read, if the document has only those of branches and tags.
     """
     try:
         schemas = {s.get("schema-id", 0): s for s in document.get("schemas") or [document["schema"]]}
@@ -268,7 +291,7 @@ def parse_metadata(document: dict[str, Any], history: Callable[[], dict[str, Any
             specs={s["spec-id"]: PartitionSpec(s["spec-id"], tuple(map(_partition_field, s["fields"]))) for s in specs},
             default_spec_id=document.get("default-spec-id", 0),
             properties=dict(document.get("properties", {})),
-            snapshots=Snapshots(snapshots, None if history is None else lambda: _snapshots(history())),
+            snapshots=Snapshots(snapshots, history),
             current_snapshot_id=current if current in snapshots else None,
             references=references,
         )

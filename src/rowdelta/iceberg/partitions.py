@@ -17,5 +17,6 @@ def partition_names(handle: TableHandle, table: Any = None) -> dict[int, str]:
         handle: The table.
         table: Another of Iceberg's table objects to ask.
     """
-    kind = handle.gateway.iceberg.Partitioning.partitionType(handle._table if table is None else table)
-    return {int(column.fieldId()): str(column.name()) for column in kind.fields()}
+    gateway = handle.gateway
+    kind = gateway.iceberg.Partitioning.partitionType(handle._table if table is None else table)
+    return {int(column.fieldId()): str(column.name()) for column in gateway.members(kind.fields())}

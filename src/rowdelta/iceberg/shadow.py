@@ -1,7 +1,6 @@
 """The shadow of a snapshot: the same table without its equality deletes, read by Iceberg's own reader.
 
-Nothing is committed. The snapshot's manifest list is written once more without the manifests that hold equality
-deletes, the table's metadata is pointed at it in memory, and Iceberg loads it; then the list is removed again.
+Nothing is committed. In memory, the snapshot has a manifest list without the manifests that hold equality deletes.
 Push-down, pruning, position deletes, deletion vectors and metadata columns all work as ever.
 """
 
@@ -110,17 +109,8 @@ def shadow(
     Every metadata column is there, `_last_updated_sequence_number` also on a version 2 table, where it is the data
     sequence number of the row's file.
     """
-    io, location = handle.io, f"{scratch_folder(handle)}/rowdelta-{uuid.uuid4()}.avro"
-    io.write(location, _listing(handle, files, only).to_bytes())
-    try:
-        document = _document(handle, files.snapshot.id, location, schema_id, extra_fields)
-        table = static_table(handle, document)
-        current = table.currentSnapshot()
-        # Iceberg keeps what it has read: after this the scratch file is not needed any more.
-        current.dataManifests(table.io())
-        current.deleteManifests(table.io())
-    finally:
-        io.delete([location])
+    listing = _listing(handle, files, only)
+    table = static_table(handle, _document(handle, files.snapshot.id, schema_id, extra_fields), listing)
     return Shadow(as_frame(handle, table), partition_names(handle, table))
 
 
@@ -190,11 +180,8 @@ def _numbers(record: dict[str, Any], sequence_number: int) -> dict[str, Any]:
     return {name: sequence_number if record[name] is None else record[name] for name in names}
 
 
-def _document(
-    handle: TableHandle, snapshot_id: int, manifest_list: str, schema_id: int, extra_fields: list[Field]
-) -> dict[str, Any]:
+def _document(handle: TableHandle, snapshot_id: int, schema_id: int, extra_fields: list[Field]) -> dict[str, Any]:
     document = dict(handle.document)
-    snapshot = handle.snapshot_document(snapshot_id)
     schema = copy.deepcopy(next(s for s in document["schemas"] if s["schema-id"] == schema_id))
     schema["schema-id"] = max(s["schema-id"] for s in document["schemas"]) + 1
     schema["fields"] += [{"id": f.id, "name": f.name, "required": False, "type": f.type} for f in extra_fields]
@@ -204,7 +191,7 @@ def _document(
         "next-row-id": document.get("next-row-id", 0),
         "schemas": [*document["schemas"], schema],
         "current-schema-id": schema["schema-id"],
-        "snapshots": [{**snapshot, "manifest-list": manifest_list}],
+        "snapshots": [handle.snapshot_document(snapshot_id)],
         "current-snapshot-id": snapshot_id,
         "refs": {"main": {"type": "branch", "snapshot-id": snapshot_id}},
         "snapshot-log": [],
@@ -215,12 +202,23 @@ def _document(
     return document
 
 
-def static_table(handle: TableHandle, document: dict[str, Any]) -> Any:
-    """A table that exists in memory alone, from the JSON of its metadata."""
+def static_table(handle: TableHandle, document: dict[str, Any], listing: AvroFile) -> Any:
+    """A table that exists in memory alone, from the JSON of its metadata and the manifest list of its only snapshot."""
     iceberg, table = handle.gateway.iceberg, handle._table
+    location = f"rowdelta-{uuid.uuid4()}.avro"
+    (snapshot,) = document["snapshots"]
+    document = document | {"snapshots": [{**snapshot, "manifest-list": location}]}
     metadata = iceberg.TableMetadataParser.fromJson(json.dumps(document))
     operations = iceberg.StaticTableOperations(metadata, table.io(), table.locationProvider())
-    return iceberg.BaseTable(operations, table.name())
+    made = iceberg.BaseTable(operations, table.name())
+    files = iceberg.inmemory.InMemoryFileIO()
+    files.addFile(location, listing.to_bytes())
+    try:  # Iceberg keeps what it has read of a list, and does not ask for it again
+        made.currentSnapshot().dataManifests(files)
+        made.currentSnapshot().deleteManifests(files)
+    finally:
+        files.deleteFile(location)  # all objects of the class have the same files
+    return made
 
 
 def as_frame(handle: TableHandle, table: Any) -> DataFrame:

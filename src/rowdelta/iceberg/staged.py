@@ -112,7 +112,7 @@ def _stage(handle: TableHandle, target: Any, frame: DataFrame) -> list[Any]:
         frame.write.format("iceberg").mode("append").option("distribution-mode", "none").option(
             "fanout-enabled", "true"
         ).save(group)
-        return list(coordinator.fetchNewFiles(target, group))
+        return gateway.members(coordinator.fetchNewFiles(target, group))
     finally:
         cache.remove(group)
         coordinator.clearRewrite(target, group)

@@ -47,7 +47,7 @@ class VectorManifests:
         room = self._room(listing)
         for record in listing.records:
             new = record["content"] and record["added_snapshot_id"] == snapshot["snapshot-id"]
-            if record["content"] and not new and self._has_lost_places(record):
+            if record["content"] and not new and self._handle.manifests.lacks_places(record):
                 records.append(self._write_manifest(record, self._mended(record["manifest_path"])))
                 mended = True
                 continue
@@ -91,9 +91,6 @@ class VectorManifests:
         merged_at = int(self._handle.metadata.properties.get(_MERGED_AT, 100))
         return merged_at // 2 - sum(bool(record["content"]) for record in listing.records)
 
-    def _has_lost_places(self, record: dict[str, Any]) -> bool:
-        return any(e.is_vector and e.content_offset is None for e in self._handle.manifests.deletes(record))
-
     def _mended(self, path: str) -> AvroFile:
         avro = self._handle.manifests.read(path)
         for record in avro.records:
@@ -122,6 +119,7 @@ class VectorManifests:
     def _write_manifest(self, record: dict[str, Any], part: AvroFile) -> dict[str, Any]:
         data = part.to_bytes()
         path = self._write(f"{uuid.uuid4()}-m0.avro", data)
+        self._handle.manifests.has_all_places(path)
         counts = {f"{name}_{what}_count": 0 for name in ("added", "existing", "deleted") for what in ("files", "rows")}
         for entry in part.records:
             status = ("existing", "added", "deleted")[entry["status"]]

@@ -38,17 +38,19 @@ class KeyLookup:
         numbers: The number of the source's row of each key.
         bits: The keys as a bitmap.
         range: A predicate that all rows with a key of the source meet.
+        decides: Whether a row matches if it has one of the keys; otherwise it may.
     """
 
     keys: npt.NDArray[np.int64]
     numbers: npt.NDArray[np.int64]
     bits: KeyBits
     range: str
+    decides: bool
 
     def find(self, rows: DataFrame, names: Sequence[str]) -> pa.Table:
-        """Some columns of the rows that match, with `SOURCE`; a row that matches twice is there twice."""
+        """Some columns of rows that have a key, with `SOURCE`; a row that matches twice is there twice."""
         wanted = [F.col(name) for name in names]
-        found = rows.where(self.bits.hit()).select(*wanted, F.expr(self.bits.key).alias(_KEY)).toArrow()
+        found = rows.select(*wanted, F.expr(self.bits.key).alias(_KEY)).toArrow()
         keys = found[_KEY].to_numpy()
         first = np.searchsorted(self.keys, keys, "left")
         counts = np.searchsorted(self.keys, keys, "right") - first
@@ -68,8 +70,8 @@ def is_small(source: DataFrame) -> bool:
 
 
 def lookup_of(handle: TableHandle, source: DataFrame, on: OnCondition) -> KeyLookup | None:
-    """The keys of a source; None where a merge by them needs a join: other types, other conditions, keys far apart."""
-    if not on.is_complete or len(on.pairs) != 1:
+    """The keys of a source; None where a bitmap has no room for them: several columns, other types, keys far apart."""
+    if len(on.pairs) != 1:
         return None
     ((left, right),) = on.pairs.items()
     column = handle.metadata.schema.find(quote(left))
@@ -84,4 +86,4 @@ def lookup_of(handle: TableHandle, source: DataFrame, on: OnCondition) -> KeyLoo
     if bits is None:
         return None
     within = limits(left, kind.simpleString(), str(bits.low), str(bits.high))
-    return KeyLookup(keys[order], numbers[order], bits, within)
+    return KeyLookup(keys[order], numbers[order], bits, within, decides=on.is_complete)

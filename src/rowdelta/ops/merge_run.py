@@ -83,10 +83,11 @@ class MergeRun:
             by_place = self._replaces_rows and are_collected(target)
             (lookup, keys), (rows, values) = beside(
                 self.handle.gateway,
-                lambda: self._source_keys(source, by_place=by_place),
+                lambda: self._source_keys(source),
                 lambda: (target.rows(), self._source_values(source) if by_place else {}),
             )
             rows = rows if keys is None else rows.where(keys)
+            rows = rows if lookup is None else rows.where(lookup.bits.hit())
             places = places_of(target, rows)
             if by_place:
                 assert isinstance(places, KnownFiles)
@@ -108,16 +109,16 @@ class MergeRun:
         matched = [clause for _, clause in self._of(MATCHED, BY_SOURCE)]
         return len(matched) == 1 and matched[0].action == "update" and matched[0].is_plain
 
-    def _source_keys(self, source: DataFrame, *, by_place: bool) -> tuple[KeyLookup | None, str | None]:
-        """The keys of the source where they are enough to find what matches, and a predicate that all of that meets."""
+    def _source_keys(self, source: DataFrame) -> tuple[KeyLookup | None, str | None]:
+        """The keys of the source where a bitmap finds what may match, and a predicate that all of that meets."""
         if self._of(BY_SOURCE):
             return None, None
-        known = by_place and is_small(source)
+        known = is_small(source)
         lookup = lookup_of(self.handle, source, self.on) if known else None
         if lookup is not None:
             return lookup, lookup.range
         keys = key_range(self.handle, source, self.on.pairs)
-        if by_place and not known and is_small(source):  # which Spark knows since it has been computed
+        if not known and is_small(source):  # which Spark knows since it has been computed
             lookup = lookup_of(self.handle, source, self.on)
         return lookup, keys
 
@@ -125,7 +126,7 @@ class MergeRun:
         self, target: Target, places: KnownFiles, rows: DataFrame, source: DataFrame, lookup: KeyLookup | None
     ) -> pa.Table:
         """Where the rows that match are, their ids, and the number of what they match."""
-        if lookup is not None:
+        if lookup is not None and lookup.decides:
             return lookup.find(places.mark(rows), [*places.names, *target.kept_lineage])
         return self._joined(places.mark(rows), source).select(*self._kept_names(target, places), SOURCE).toArrow()
 
