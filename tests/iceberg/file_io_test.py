@@ -123,3 +123,10 @@ def test_large_ranges_come_as_they_are(spark: SparkSession, table_name: str, tmp
     assert files.read(path, 5, 51 * PIECE) == data[5 : 5 + 51 * PIECE]
     with pytest.raises(rd.TableError, match=f"ends after {len(data)} bytes, {len(data) + 1} were expected"):
         files.read(path, 1, len(data))
+
+
+@pytest.mark.parametrize("size", [0, 1, 50 * PIECE, 50 * PIECE + 1, 60 * PIECE])
+def test_what_is_written_is_there(spark: SparkSession, table_name: str, tmp_path: Path, size: int) -> None:
+    data = random.Random(8).randbytes(size)
+    create(spark, table_name, "id bigint")._handle.io.write(f"file:{tmp_path / 'new'}", data)
+    assert (tmp_path / "new").read_bytes() == data

@@ -67,7 +67,10 @@ class FileIO:
             raise _unwritable(path, error) from error
         try:
             try:
-                stream.write(data)
+                if self._gateway is not None and len(data) > _LARGE:
+                    self._gateway.write_bytes(stream, data)
+                else:
+                    stream.write(data)
             finally:
                 stream.close()
         except Py4JJavaError as error:

@@ -129,6 +129,13 @@ class Gateway:
             self.jvm.java.nio.file.Files.copy(limited, file, self._new_array(self.jvm.java.nio.file.CopyOption, 0))
             return path.read_bytes()
 
+    def write_bytes(self, stream: Any, data: bytes) -> None:
+        """Writes bytes to a Java stream, through a file as well."""
+        with tempfile.TemporaryDirectory(prefix="rowdelta-") as folder:
+            path = Path(folder) / "bytes"
+            path.write_bytes(data)
+            self.jvm.java.nio.file.Files.copy(self.jvm.java.io.File(str(path)).toPath(), stream)
+
     def metadata_table(self, name: str, kind: str, snapshot_id: int) -> DataFrame:
         """Iceberg's metadata table (`entries`, `files`, ...) of a table, named in full, as of a snapshot.
 

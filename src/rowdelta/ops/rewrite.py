@@ -32,7 +32,7 @@ def rewrite_files(
     Rows that stay keep their lineage. Deletes that other writers add meanwhile to a touched file are a conflict.
     """
     handle = target.handle
-    kept = _kept_rows(target, touched).select(*table_columns(target))
+    kept = _kept_rows(target, touched).selectExpr(*table_columns(target))
     frame = kept if new_rows is None else kept.unionByName(new_rows)
     removed = [
         ContentFile(

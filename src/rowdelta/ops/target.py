@@ -12,7 +12,7 @@ from rowdelta.iceberg import SnapshotFiles, Validation, snapshot_files
 from rowdelta.scan import check_deletes, live_rows, quote
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from rowdelta.iceberg import RowFilter, Snapshot, TableHandle
 
@@ -118,6 +118,6 @@ def isolation_of(handle: TableHandle, verb: str, isolation: str | None) -> str:
     return found
 
 
-def table_columns(target: Target) -> list[Column]:
-    """The table's columns and lineage, in the order that the writer wants."""
-    return [F.col(quote(name)) for name in [*target.columns, *target.lineage]]
+def table_columns(target: Target) -> list[str]:
+    """The table's columns and lineage in SQL, in the order that the writer wants."""
+    return [quote(name) for name in [*target.columns, *target.lineage]]

@@ -131,7 +131,7 @@ def updated_rows(target: Target, rows: DataFrame) -> DataFrame:
     """Rows as the writer wants them: their id stays, and when they were last updated is left to the commit."""
     if target.has_lineage:
         rows = rows.withColumn(LAST_UPDATED, F.lit(None).cast("bigint"))
-    return rows.select(*table_columns(target))
+    return rows.selectExpr(*table_columns(target))
 
 
 def replace_rows(

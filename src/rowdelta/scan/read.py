@@ -18,7 +18,7 @@ from rowdelta.scan.filters import AGE, PARTITION, SPEC
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from rowdelta.iceberg import DataEntry, DeleteEntry, Field, Snapshot, TableHandle
     from rowdelta.scan.filters import DeletedKeys
@@ -45,7 +45,7 @@ class LiveRows:
     def live(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
         """The rows that are left, with the table's columns."""
         frame = self.live_with_places(max_broadcast_bytes)
-        return frame.select(*(F.col(quote(name)) for name in self.columns))
+        return frame.selectExpr(*map(quote, self.columns))
 
     def live_with_places(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
         """The rows that are left, with every column of `rows`."""
@@ -104,10 +104,10 @@ def live_rows(
     every, files = files.equality_deletes, replace(files, equality_deletes=deletes)
     columns = [column.name for column in schema.fields]
     young = files.young_files(handle) if files.equality_deletes else []
-    rows = shade.frame.select(
-        *(F.col(quote(name)) for name in [*columns, *(column.name for column in dropped)]),
-        F.col("_spec_id").alias(SPEC),
-        *([F.col("_partition").alias(PARTITION)] if shade.partition_names else []),
+    rows = shade.frame.selectExpr(  # as text: each Column is some calls of py4j
+        *map(quote, [*columns, *(column.name for column in dropped)]),
+        f"_spec_id AS {SPEC}",
+        *([f"_partition AS {PARTITION}"] if shade.partition_names else []),
         _age(handle, files, young),
         *metadata_columns,
     )
@@ -143,7 +143,7 @@ def _dropped(handle: TableHandle, field_id: int) -> Field:
     )
 
 
-def _age(handle: TableHandle, files: SnapshotFiles, young: list[DataEntry]) -> Column:
+def _age(handle: TableHandle, files: SnapshotFiles, young: list[DataEntry]) -> str:
     """The data sequence number of a row's file, or the path to look it up by; rows of old files may have any lower one.
 
     Iceberg gives it out as `_last_updated_sequence_number`, save for rows that kept an older number through a
@@ -152,12 +152,12 @@ def _age(handle: TableHandle, files: SnapshotFiles, young: list[DataEntry]) -> C
     up by file.
     """
     if not young:
-        return F.lit(0).alias(AGE)
+        return f"0 AS {AGE}"
     specs = handle.metadata.specs
     moved = len(specs) > 1 and any(not specs[entry.spec_id].is_unpartitioned for entry in files.equality_deletes)
     if moved or any(entry.file_format not in {"PARQUET", "AVRO"} for entry in young):
-        return F.col("_file").alias(_FILE)
-    return F.coalesce(ROW_SEQUENCE_NUMBER, F.lit(-1)).alias(AGE)
+        return f"_file AS {_FILE}"
+    return f"coalesce({ROW_SEQUENCE_NUMBER}, -1) AS {AGE}"
 
 
 def _with_file_ages(handle: TableHandle, rows: DataFrame, young: list[DataEntry]) -> DataFrame:
