@@ -10,6 +10,7 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from rowdelta.iceberg.file_io import together
 from rowdelta.iceberg.manifests import EQUALITY, AvroFile, with_encoding
 from rowdelta.iceberg.puffin_footers import footer
 
@@ -34,6 +35,7 @@ class VectorManifests:
         self._operations = operations
         self._encodings = encodings
         self.written: list[str] = []
+        self._contents: list[bytes] = []
 
     def complete(self, snapshot: dict[str, Any], listing: AvroFile) -> list[str]:
         """Rewrites the new manifests that hold vectors and points the snapshot at them; returns what is not needed.
@@ -48,7 +50,7 @@ class VectorManifests:
         for record in listing.records:
             new = record["content"] and record["added_snapshot_id"] == snapshot["snapshot-id"]
             if record["content"] and not new and self._handle.manifests.lacks_places(record):
-                records.append(self._write_manifest(record, self._mended(record["manifest_path"])))
+                records.append(self._manifest(record, self._mended(record["manifest_path"])))
                 mended = True
                 continue
             avro = self._handle.manifests.read(record["manifest_path"]) if new else None
@@ -56,12 +58,13 @@ class VectorManifests:
                 records.append(record)
                 continue
             stale.append(record["manifest_path"])
-            records += [self._write_manifest(record, part) for part in self._parts(avro, room)]
+            records += [self._manifest(record, part) for part in self._parts(avro, room)]
         if not stale and not mended:
             return []
         stale.append(snapshot["manifest-list"])
         name = f"snap-{snapshot['snapshot-id']}-1-{uuid.uuid4()}.avro"
-        snapshot["manifest-list"] = self._write(name, replace(listing, records=records).to_bytes())
+        snapshot["manifest-list"] = self._put(name, replace(listing, records=records).to_bytes())
+        together(lambda file: self._handle.io.write(*file), list(zip(self.written, self._contents, strict=True)))
         return stale
 
     def _may_have_vectors(self, snapshot: dict[str, Any]) -> bool:
@@ -116,9 +119,9 @@ class VectorManifests:
         (blob,) = footer(self._handle, file["file_path"], file["file_size_in_bytes"]).blobs
         file["content_offset"], file["content_size_in_bytes"] = blob.offset, blob.length
 
-    def _write_manifest(self, record: dict[str, Any], part: AvroFile) -> dict[str, Any]:
+    def _manifest(self, record: dict[str, Any], part: AvroFile) -> dict[str, Any]:
         data = part.to_bytes()
-        path = self._write(f"{uuid.uuid4()}-m0.avro", data)
+        path = self._put(f"{uuid.uuid4()}-m0.avro", data)
         self._handle.manifests.has_all_places(path)
         counts = {f"{name}_{what}_count": 0 for name in ("added", "existing", "deleted") for what in ("files", "rows")}
         for entry in part.records:
@@ -127,10 +130,11 @@ class VectorManifests:
             counts[f"{status}_rows_count"] += entry["data_file"]["record_count"]
         return {**record, **counts, "manifest_path": path, "manifest_length": len(data)}
 
-    def _write(self, name: str, data: bytes) -> str:
+    def _put(self, name: str, data: bytes) -> str:
+        """Where a new metadata file will be; all are written at once."""
         path = str(self._operations.metadataFileLocation(name))
         self.written.append(path)
-        self._handle.io.write(path, data)
+        self._contents.append(data)
         return path
 
 
