@@ -64,7 +64,8 @@ def test_history_is_read_when_it_is_asked_for(spark: SparkSession, table_name: s
     assert handle.snapshot_document(line[1].id) == whole["snapshots"][2]
     assert dict(metadata.snapshots) == {snapshot.id: snapshot for snapshot in line}
     assert 5 not in metadata.snapshots
-    assert 2**64 not in table.refresh().metadata.snapshots
+    metadata = table.refresh().metadata
+    assert [found for found in (2**64, "123", 5.5, None) if found in metadata.snapshots] == []
     assert rows(table.read(snapshot_id=line[2].id).select("id")) == [(1,), (2,)]
 
 
@@ -103,6 +104,34 @@ def test_snapshots_come_one_by_one_or_all_at_once(*, one_by_one: int, monkeypatc
     assert 6 not in metadata.snapshots
     assert asked.count("all") == (one_by_one < 2)
     assert len(metadata.snapshots) == 5
+
+
+def test_a_line_is_followed_no_further_than_the_ancestor_can_be() -> None:
+    asked: list[int] = []
+
+    def one(number: int) -> dict[str, Any]:
+        asked.append(number)
+        return snapshot(number, number - 1)
+
+    def snapshot(number: int, parent: int) -> dict[str, Any]:
+        return {
+            "snapshot-id": number,
+            "parent-snapshot-id": parent,
+            "sequence-number": number,
+            "timestamp-ms": number,
+        }
+
+    document = {
+        "location": "file:/t",
+        "format-version": 2,
+        "schema": {"fields": []},
+        "partition-spec": [],
+        "snapshots": [snapshot(9, 8), snapshot(10, 6)],
+        "refs": {"main": {"type": "branch", "snapshot-id": 9}, "fork": {"type": "branch", "snapshot-id": 10}},
+    }
+    metadata = parse_metadata(document, History(one, dict))
+    assert not metadata.descends(metadata.head("fork"), 9)
+    assert asked == [6]
 
 
 def test_metadata_reads_the_past_of_its_own_time(spark: SparkSession, table_name: str) -> None:

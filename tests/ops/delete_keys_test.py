@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import logging
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -525,6 +526,43 @@ def assert_no_stray_files(table: rd.Table) -> None:
     folder = f"{table.metadata.location}/"
     paths = {str(path).removeprefix("file:") for path in known}
     assert stored_files(table) == {path.removeprefix(folder) for path in paths if path.startswith(folder)}
+
+
+@pytest.mark.parametrize("part", ["-m0.avro", "/snap-"])
+def test_a_manifest_that_cannot_be_written_leaves_no_file(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    table = create(spark, table_name, "id bigint, v string", properties=EDV)
+    append_ids(spark, table_name, range(3))
+    before, files = head(table), stored_files(table)
+    io = table._handle.io
+    original, failed = io.write, []
+
+    def write(path: str, data: bytes) -> None:
+        if part in path:
+            failed.append(path)
+            raise rd.TableError("the disk is full")
+        original(path, data)
+
+    monkeypatch.setattr(io, "write", write)
+    with pytest.raises(rd.TableError, match="the disk is full"):
+        table.delete_keys(keys(spark, 1), "id").execute()
+    assert len(failed) == 1
+    assert (head(table), stored_files(table)) == (before, files)
+
+
+@pytest.mark.parametrize(("name", "value"), [("_FEW_MANIFESTS", -1), ("_FEW_BYTES", -1)])
+def test_many_manifests_are_left_to_the_threads_of_iceberg(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, name: str, value: int
+) -> None:
+    monkeypatch.setattr(sys.modules["rowdelta.iceberg.commit"], name, value)
+    table = create(spark, table_name, "id bigint, v string", properties=EDV)
+    append_ids(spark, table_name, range(9))
+    table.delete_keys(keys(spark, 1), "id").execute()
+    table.resolve().execute()
+    table.delete("id = 2").execute()
+    table.delete("id < 2").execute()
+    assert_same_rows(spark.table(table_name).select("id"), [(i,) for i in range(3, 9)])
 
 
 def test_a_write_that_fails_half_way_leaves_no_file(

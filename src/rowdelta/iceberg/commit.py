@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 log: Final = logging.getLogger("rowdelta")
 _FEW_MANIFESTS: Final = 16
+_FEW_BYTES: Final = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -325,10 +326,18 @@ class _Attempt:
 
         It looks every 10 ms whether its other threads are done, several times in a commit: that was half of the time.
         """
-        head = transaction.table().snapshot(self._handle.branch)
-        if head is None or head.allManifests(transaction.table().io()).size() <= _FEW_MANIFESTS:
-            guava = self._handle.gateway.iceberg.relocated.com.google.common.util.concurrent
-            delta.scanManifestsWith(guava.MoreExecutors.newDirectExecutorService())
+        handle, change = self._handle, self._change
+        head = transaction.table().snapshot(handle.branch)
+        if head is not None and head.allManifests(transaction.table().io()).size() > _FEW_MANIFESTS:
+            return
+        if head is not None and (change.removed_deletes or change.removed_rows or change.whole_files is not None):
+            records = handle.manifests.read(head.manifestListLocation()).records  # these may have to be read
+            if sum(record["manifest_length"] for record in records) > _FEW_BYTES:
+                return
+        guava = handle.gateway.iceberg.relocated.com.google.common.util.concurrent
+        here = guava.MoreExecutors.newDirectExecutorService()
+        delta.scanManifestsWith(here)
+        delta.writeManifestsWith(here, 1)
 
     def _row_delta(self, transaction: Any) -> Any:
         handle, change = self._handle, self._change

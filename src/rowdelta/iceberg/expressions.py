@@ -87,11 +87,9 @@ def _convert(handle: TableHandle, part: Any) -> Any:
     """Iceberg's expression of a part; None where it has none, or one of columns that are not stored."""
     gateway = handle.gateway
     strategy = gateway.scala_object(gateway.jvm.org.apache.spark.sql.execution.datasources.v2, "DataSourceV2Strategy")
-    translated = strategy.translateFilterV2(part)
-    if translated.isEmpty():
-        return None
     try:
-        found = gateway.iceberg.spark.SparkV2Filters.convert(translated.get())
+        translated = strategy.translateFilterV2(part)
+        found = None if translated.isEmpty() else gateway.iceberg.spark.SparkV2Filters.convert(translated.get())
         if found is None:
             return None
         handle.gateway.iceberg.expressions.Binder.bind(handle._table.schema().asStruct(), found, True)

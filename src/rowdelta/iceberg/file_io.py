@@ -20,7 +20,7 @@ Y = TypeVar("Y")
 log: Final = logging.getLogger("rowdelta")
 
 # An answer of py4j beyond 8,192 characters is sent in two parts, and the second waits 40 ms for TCP to acknowledge the
-# first. Bytes travel as base64, so this many fit into one part; a large file is read in one go all the same.
+# first. Bytes travel as base64, so this many fit into one part; large data go through a file.
 PIECE: Final = 6_000
 _LARGE: Final = 50 * PIECE
 _AT_ONCE: Final = 8
@@ -76,6 +76,9 @@ class FileIO:
         except Py4JJavaError as error:
             self.discard([path])
             raise _unwritable(path, error) from error
+        except OSError as error:  # of the file that large data go through
+            self.discard([path])
+            raise TableError(f"cannot write {path}: {error}") from error
         except BaseException:  # an interrupt
             self.discard([path])
             raise
@@ -133,7 +136,7 @@ def read_in_pieces(stream: Any, length: int | None = None) -> bytes:
 
 
 def together(read: Callable[[X], Y], items: Sequence[X]) -> list[Y]:
-    """Reads several small files at once: each waits for storage, not for the processor.
+    """Reads or writes several small files at once: each waits for storage, not for the processor.
 
     Examples:
         >>> together(len, ["one", "three"])

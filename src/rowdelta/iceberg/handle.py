@@ -6,6 +6,7 @@ import difflib
 import json
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
@@ -158,8 +159,9 @@ def _without_history(gateway: Gateway, metadata: Any) -> Any:
         return metadata
 
 
-def _snapshot(gateway: Gateway, metadata: Any, snapshot_id: int) -> dict[str, Any] | None:
-    found = metadata.snapshot(snapshot_id) if -(2**63) <= snapshot_id < 2**63 else None
+def _snapshot(gateway: Gateway, metadata: Any, snapshot_id: Any) -> dict[str, Any] | None:
+    number = int(snapshot_id) if isinstance(snapshot_id, Integral) else 2**63  # users may ask for anything
+    found = metadata.snapshot(number) if -(2**63) <= number < 2**63 else None
     return None if found is None else dict(json.loads(gateway.iceberg.SnapshotParser.toJson(found)))
 
 

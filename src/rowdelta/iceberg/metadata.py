@@ -167,10 +167,11 @@ class Snapshots(Mapping[int, Snapshot]):
         self._one_by_one = _READ_ONE_BY_ONE
 
     def __getitem__(self, snapshot_id: int) -> Snapshot:
-        if snapshot_id not in self._known and self._history is not None:
-            if self._one_by_one:
+        history = self._history  # another thread may let go of it
+        if snapshot_id not in self._known and history is not None:
+            if self._one_by_one > 0:
                 self._one_by_one -= 1
-                document = self._history.one(snapshot_id)
+                document = history.one(snapshot_id)
                 if document is None:
                     raise KeyError(snapshot_id)
                 self._known[snapshot_id] = _snapshot(document)

@@ -212,8 +212,9 @@ def static_table(handle: TableHandle, document: dict[str, Any], listing: AvroFil
     operations = iceberg.StaticTableOperations(metadata, table.io(), table.locationProvider())
     made = iceberg.BaseTable(operations, table.name())
     files = iceberg.inmemory.InMemoryFileIO()
-    files.addFile(location, listing.to_bytes())
-    try:  # Iceberg keeps what it has read of a list, and does not ask for it again
+    try:
+        files.addFile(location, listing.to_bytes())
+        # Iceberg keeps what it has read of a list, and does not ask for it again.
         made.currentSnapshot().dataManifests(files)
         made.currentSnapshot().deleteManifests(files)
     finally:

@@ -27,7 +27,7 @@ class VectorManifests:
     """Completes the manifests of a snapshot that is about to be committed.
 
     Attributes:
-        written: Every file that was written, to be removed should the commit fail.
+        written: Every file that is written in the end, to be removed should the commit fail.
     """
 
     def __init__(self, handle: TableHandle, operations: Any, encodings: Mapping[str, int]) -> None:

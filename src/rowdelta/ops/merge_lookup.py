@@ -1,4 +1,4 @@
-"""A merge by one integer column: the keys of the source as a bitmap find the rows of the table, without a join."""
+"""A merge by one integer column: a bitmap of its source's keys finds rows of the table, before or without a join."""
 
 from __future__ import annotations
 
@@ -48,12 +48,13 @@ class KeyLookup:
     decides: bool
 
     def find(self, rows: DataFrame, names: Sequence[str]) -> pa.Table:
-        """Some columns of rows that have a key, with `SOURCE`; a row that matches twice is there twice."""
+        """Some columns of rows that `bits` has found, with `SOURCE`; a row that matches twice is there twice."""
         wanted = [F.col(name) for name in names]
         found = rows.select(*wanted, F.expr(self.bits.key).alias(_KEY)).toArrow()
         keys = found[_KEY].to_numpy()
         first = np.searchsorted(self.keys, keys, "left")
         counts = np.searchsorted(self.keys, keys, "right") - first
+        assert not len(keys) or counts.min() > 0
         if len(keys) and counts.max() > 1:
             before = np.cumsum(counts) - counts
             place = np.arange(counts.sum()) - np.repeat(before - first, counts)
@@ -63,6 +64,15 @@ class KeyLookup:
         return found.drop_columns([_KEY]).append_column(SOURCE, pa.array(self.numbers[place], pa.int64()))
 
 
+def may_look_up(handle: TableHandle, source: DataFrame, on: OnCondition) -> bool:
+    """Whether a condition compares one integer column with one of the source, of the same type."""
+    if len(on.pairs) != 1:
+        return False
+    ((left, right),) = on.pairs.items()
+    column, kind = handle.metadata.schema.find(quote(left)), handle.column_types[left].dataType
+    return column.type_name in _TYPES and kind == source.schema[right].dataType
+
+
 def is_small(source: DataFrame) -> bool:
     """Whether the keys of a source can be collected; of one that has not been computed nobody knows."""
     rows = computed_rows(source)
@@ -70,14 +80,9 @@ def is_small(source: DataFrame) -> bool:
 
 
 def lookup_of(handle: TableHandle, source: DataFrame, on: OnCondition) -> KeyLookup | None:
-    """The keys of a source; None where a bitmap has no room for them: several columns, other types, keys far apart."""
-    if len(on.pairs) != 1:
-        return None
+    """The keys of a source that `may_look_up`; None where they are too far apart for a bitmap."""
     ((left, right),) = on.pairs.items()
-    column = handle.metadata.schema.find(quote(left))
-    kind = handle.column_types[left].dataType
-    if column.type_name not in _TYPES or kind != source.schema[right].dataType:
-        return None
+    column, kind = handle.metadata.schema.find(quote(left)), source.schema[right].dataType
     key = F.col(quote(right))
     table = source.where(key.isNotNull()).select(key.cast("bigint").alias(_KEY), SOURCE).toArrow()
     keys, numbers = table[_KEY].to_numpy(), table[SOURCE].to_numpy()

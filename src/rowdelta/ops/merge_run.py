@@ -26,7 +26,7 @@ from rowdelta.ops.merge_clauses import (
     of_kind,
 )
 from rowdelta.ops.merge_keys import key_range
-from rowdelta.ops.merge_lookup import is_small, lookup_of
+from rowdelta.ops.merge_lookup import is_small, lookup_of, may_look_up
 from rowdelta.ops.merge_matches import ACTION, FOUND, SOURCE, Matches, look_at, look_once
 from rowdelta.ops.operation import Result
 from rowdelta.ops.position_files import write_positions
@@ -113,12 +113,13 @@ class MergeRun:
         """The keys of the source where a bitmap finds what may match, and a predicate that all of that meets."""
         if self._of(BY_SOURCE):
             return None, None
-        known = is_small(source)
+        wanted = may_look_up(self.handle, source, self.on)
+        known = wanted and is_small(source)
         lookup = lookup_of(self.handle, source, self.on) if known else None
         if lookup is not None:
             return lookup, lookup.range
         keys = key_range(self.handle, source, self.on.pairs)
-        if not known and is_small(source):  # which Spark knows since it has been computed
+        if wanted and not known and is_small(source):  # which Spark knows since it has been computed
             lookup = lookup_of(self.handle, source, self.on)
         return lookup, keys
 

@@ -86,8 +86,8 @@ def _at(handle: TableHandle, timestamp: str | dt.datetime) -> Snapshot:
     metadata = handle.metadata
     if handle.branch == "main":
         log = handle.whole_document().get("snapshot-log", [])
-        past = [metadata.snapshots.get(entry["snapshot-id"]) for entry in log if entry["timestamp-ms"] <= milliseconds]
-        snapshot = past[-1] if past else None
+        past = [entry["snapshot-id"] for entry in log if entry["timestamp-ms"] <= milliseconds]
+        snapshot = metadata.snapshots.get(past[-1]) if past else None
     else:
         line = metadata.ancestors(handle.snapshot())
         snapshot = next((known for known in line if known.timestamp_ms <= milliseconds), None)

@@ -1,0 +1,33 @@
+"""Predicates that Iceberg cannot express are left out of its filters, whatever Spark thinks of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rowdelta.iceberg import row_filter
+from tests.support.tables import append_ids, create
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.parametrize(
+    ("where", "text", "exact"),
+    [
+        ("id = 3", 'ref(name="id") == 3', True),
+        ("id % 2 = 1 AND id > 3", 'ref(name="id") > 3', False),
+        ("upper(v) = 'A' AND id < 3 + 4", 'ref(name="id") < 7', False),
+        ("id > 3 AND CASE WHEN cast(v AS boolean) AND id > 3 THEN true ELSE id = 5 END", 'ref(name="id") > 3', False),
+        ("1 = 0", "false", True),
+    ],
+)
+def test_a_filter_says_what_iceberg_understands(
+    spark: SparkSession, table_name: str, where: str, text: str, *, exact: bool
+) -> None:
+    table = create(spark, table_name, "id bigint, v string")
+    append_ids(spark, table_name, [1])
+    found = row_filter(table._handle, where)
+    assert found.exact is exact
+    assert text in found.text
