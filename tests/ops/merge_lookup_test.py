@@ -50,7 +50,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return found
 
 
-@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+@pytest.mark.parametrize("mode", ["merge-on-read", pytest.param("copy-on-write", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_merge_gives_what_icebergs_sql_gives(
     spark: SparkSession, table_name: str, used: list[bool], name: str, mode: str
@@ -79,7 +79,7 @@ WHEN MATCHED AND t.v <> 'twice' THEN UPDATE SET v = concat(t.v, s.v)
 WHEN NOT MATCHED AND s.id IS NOT NULL THEN INSERT (v, id) VALUES (upper(s.v), s.id)"""
 
 
-@pytest.mark.parametrize("on", ["t.id = s.id", "t.id = s.id AND t.v <> 'c'"])
+@pytest.mark.parametrize("on", [pytest.param("t.id = s.id", marks=pytest.mark.slow), "t.id = s.id AND t.v <> 'c'"])
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_merge_with_conditions_gives_what_icebergs_sql_gives(
     spark: SparkSession, table_name: str, used: list[bool], name: str, on: str
