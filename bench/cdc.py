@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 BIG, SMALL = "lake.bench.big", "lake.bench.little"
 MERGE = UPSERT.format(target=f"{BIG}.branch_fresh", source="bench_changes")
 MERGED_BATCHES = 5
+NEIGHBOURS = 5
 MEMORY_BATCHES = {"small": 60, "medium": 200, "large": 500}
 
 
@@ -106,18 +107,22 @@ def _stream(spark: SparkSession, count: int, folder: Path) -> Measure:
 
 
 def _memory(spark: SparkSession, scale: str, folder: Path) -> Measure:
-    """What the driver keeps of micro-batches: its memory after a fifth of them, and after all."""
+    """What the driver keeps of micro-batches: its memory after a fifth of them, and after all.
+
+    What a collection leaves differs by tens of MiB from one batch to the next; the least of five in a row counts.
+    """
     batches = MEMORY_BATCHES[scale]
     files = _batch_files(spark, folder / "small", 20_000, 1, 1_000)
     changes = spark.read.parquet(f"{files}/batch=0000").cache()
     changes.count()
     table = _fresh(spark, SMALL)
-    seen = []
+    kept: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
     for number in range(batches):
         table.upsert(changes, "id").execute()
-        if number in {batches // 5, batches - 1}:
-            seen.append(_kept_mb(spark))
+        if 0 <= number - batches // 5 < NEIGHBOURS or number >= batches - NEIGHBOURS:
+            kept[number > batches // 2].append(_kept_mb(spark))
     changes.unpersist()
+    seen = [[min(some) for some in zip(*kept[late], strict=True)] for late in (False, True)]
     names = ("python", "heap")
     detail = {f"{name}_mb": [some[at] for some in seen] for at, name in enumerate(names)}
     growth = round(sum(seen[1]) - sum(seen[0]), 1)
