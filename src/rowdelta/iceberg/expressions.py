@@ -92,7 +92,7 @@ def _convert(handle: TableHandle, part: Any) -> Any:
         found = None if translated.isEmpty() else gateway.iceberg.spark.SparkV2Filters.convert(translated.get())
         if found is None:
             return None
-        handle.gateway.iceberg.expressions.Binder.bind(handle._table.schema().asStruct(), found, True)
+        gateway.iceberg.expressions.Binder.bind(handle._table.schema().asStruct(), found, True)
     except JavaError:
         return None
     return found
