@@ -454,17 +454,26 @@ class Table:
         """
         return advise(measure_debt(self._handle, None, Debt), self._handle.metadata)
 
-    def remove_dangling(self) -> RemoveDangling:
+    def remove_dangling(self, *, progress: OnProgress | None = None) -> RemoveDangling:
         """Removes delete files that apply to no data file any more.
+
+        Args:
+            progress: As for `resolve`; all of them are one group.
 
         Examples:
             >>> _ = t.delete_keys(changes.where("id = 7"), key="id").execute()  # no data file can have this key
             >>> t.remove_dangling().execute().delete_files_removed
             1
         """
-        return RemoveDangling(self._handle)
+        return RemoveDangling(self._handle, progress)
 
-    def expire(self, older_than: OlderThan | None = None, retain_last: int | None = None) -> Expire:
+    def expire(
+        self,
+        older_than: OlderThan | None = None,
+        retain_last: int | None = None,
+        *,
+        progress: OnProgress | None = None,
+    ) -> Expire:
         """Removes old snapshots of every branch, and the files that no other snapshot needs.
 
         Branches and tags are kept, with what they point at, unless they are older than their own age limit. Nothing
@@ -474,6 +483,7 @@ class Table:
             older_than: A datetime, ISO text (both UTC without a zone), or a timedelta before now; left out, the
                 property `history.expire.max-snapshot-age-ms` decides (5 days).
             retain_last: Snapshots of each branch to keep in any case.
+            progress: As for `resolve`; a group is up to 1,000 files that are removed.
 
         Examples:
             >>> _ = t.delete().execute()  # every row goes, in a second snapshot
@@ -482,22 +492,25 @@ class Table:
             >>> result.snapshots_expired, result.data_files_removed
             (1, 1)
         """
-        return Expire(self._handle, older_than, retain_last)
+        return Expire(self._handle, older_than, retain_last, progress)
 
-    def remove_orphans(self, older_than: OlderThan | None = None, *, dry_run: bool = True) -> RemoveOrphans:
+    def remove_orphans(
+        self, older_than: OlderThan | None = None, *, dry_run: bool = True, progress: OnProgress | None = None
+    ) -> RemoveOrphans:
         """Finds files in the table's folder that no snapshot knows, and removes them with `dry_run=False`.
 
         Args:
             older_than: Only files that are older: a datetime, ISO text or a timedelta; 3 days when left out, and
                 never less than 24 hours, since a commit may be under way.
             dry_run: Only list them.
+            progress: As for `expire`.
 
         Examples:
             >>> result = t.remove_orphans().execute()  # lists them; dry_run=False removes them
             >>> result.orphan_files, result.files_removed
             ((), 0)
         """
-        return RemoveOrphans(self._handle, older_than, dry_run=dry_run)
+        return RemoveOrphans(self._handle, older_than, progress, dry_run=dry_run)
 
 
 def table(spark: SparkSession, name: str, branch: str = "main") -> Table:

@@ -12,6 +12,8 @@ from tests.support.tables import append_ids, create, head, keys, set_properties
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from rowdelta.maintain import Progress
+
 
 def planned(table: rd.Table) -> dict[str, list[int]]:
     """The number of records in each delete that Iceberg's planner applies, by data file."""
@@ -122,7 +124,9 @@ def test_remove_dangling_leaves_what_still_applies(spark: SparkSession, table_na
     before = head(table)
     assert "2 apply to no data file" in str(table.remove_dangling().plan())
     assert head(table) == before
-    result = table.remove_dangling().execute()
+    seen: list[Progress] = []
+    result = table.remove_dangling(progress=seen.append).execute()
+    assert [(now.groups_done, now.files_done, now.rows_done) for now in seen] == [(1, 2, 3)]
     assert (result.delete_files_removed, result.snapshot_id) == (2, head(table))
     assert sorted(row.id for row in table.read().collect()) == expected == [0, *range(4, 100), 5_000]
     assert {row.dangling for row in table.delete_files().collect()} == {False}

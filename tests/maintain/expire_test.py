@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
-from rowdelta.iceberg import ExpiredFiles, expiry, own_files
+from rowdelta.iceberg import ExpiredFiles, delete_files, expiry, own_files
 from tests.support.tables import append_ids, create, keys, remove_equality_deletes, set_properties, stored_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import SparkSession
+
+    from rowdelta.maintain import Progress
 
 VECTORS = {"write.delete.equality-vector.enabled": "true"}
 
@@ -179,3 +181,42 @@ def test_an_expiry_beside_other_writers_keeps_their_files(
     assert live_deletes(table) <= stored_files(table)
     assert ids(table) == [0, 2, 3, 4, 6, 7, 8, 9]
     set_properties(spark, table_name, gc_enabled="true")
+
+
+def test_removal_is_told_part_by_part_and_goes_on_when_the_listener_fails(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = create(spark, table_name, "id bigint, v string")
+    for number in range(4):
+        append_ids(spark, table_name, [number])
+        table.refresh().delete(f"id = {number}").execute()
+    monkeypatch.setattr("rowdelta.maintain.removal._PART", 2)
+    seen: list[Progress] = []
+    result = table.expire(older_than=dt.timedelta(0), retain_last=4, progress=seen.append).execute()
+    kinds = ("data_files", "delete_files", "manifests", "manifest_lists")
+    removed = [getattr(result, f"{kind}_removed") for kind in kinds]
+    assert removed[0] > 0
+    assert [now.files_done for now in seen][-1] == seen[0].files == sum(removed)
+    assert seen[0].action == f"expire {table_name}"
+    assert [now.groups_done for now in seen] == list(range(1, 1 + sum(-(-count // 2) for count in removed)))
+
+    def fails(_: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        table.expire(older_than=dt.timedelta(0), retain_last=1, progress=fails).execute()
+    live = {f"metadata/{Path(row.path).name}" for row in spark.table(f"{table_name}.manifests").collect()}
+    lists = {f"metadata/{Path(row.manifest_list).name}" for row in spark.table(f"{table_name}.snapshots").collect()}
+    assert {path for path in stored_files(table) if path.endswith((".avro", ".parquet"))} == live | lists
+
+
+def test_files_that_the_storage_keeps_are_not_counted(
+    spark: SparkSession, table_name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = create(spark, table_name, "id bigint, v string")
+    append_ids(spark, table_name, [1])
+    (row,) = spark.table(f"{table_name}.files").select("file_path").collect()
+    stubborn = f"{table.metadata.location}/metadata"  # a folder with files in it
+    assert delete_files(table._handle, [row.file_path, stubborn]) == 1
+    assert "1 of 2 files cannot be removed" in caplog.text
+    assert delete_files(table._handle, []) == 0

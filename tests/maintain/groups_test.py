@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rowdelta.iceberg import LiveData
 from rowdelta.maintain.groups import in_groups, portion
-from rowdelta.maintain.progress import Portion, Progress, reporting
+from rowdelta.maintain.progress import Portion, Progress, reporting, searching
 from rowdelta.maintain.stage_watch import watching
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def test_files_are_grouped_by_what_their_positions_may_take() -> None:
     assert [[found.path for found in group] for group in groups] == [["f0", "f1"], ["f2"], ["f3"]]
     assert in_groups(files, 1 << 30) == [files]
     assert in_groups([], 1 << 30) == []
-    assert portion(groups[0]) == Portion(128_000, 1_280_000)
+    assert portion(groups[0]) == Portion(128_000, 1_280_000, 2)
 
 
 def test_progress_counts_groups_and_guesses_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,6 +57,35 @@ def test_a_terminal_gets_a_bar_and_a_pipe_gets_nothing(
     with reporting("resolve t", portions, None) as reporter:
         reporter.done(portions[0])
     assert "resolve t" in capsys.readouterr().err
+
+
+def test_removed_files_are_counted_where_there_are_no_rows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock: Iterator[float] = iter([0.0, 2.0, 3.0])
+    monkeypatch.setattr("rowdelta.maintain.progress.time.monotonic", lambda: next(clock))
+    seen: list[Progress] = []
+    portions = [Portion(files=1000), Portion(files=500)]
+    with reporting("expire t", portions, seen.append) as reporter:
+        for group in portions:
+            reporter.done(group)
+    assert [(now.groups_done, now.files_done, now.files) for now in seen] == [(1, 1000, 1500), (2, 1500, 1500)]
+    assert [now.seconds_left for now in seen] == [1.0, 0.0]
+    monkeypatch.undo()
+    with searching("expire t", None):
+        pass
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "150")
+    with searching("expire t", None):
+        pass
+    assert "looking for files" in capsys.readouterr().err
+    with reporting("expire t", portions, None) as reporter:
+        reporter.done(portions[0])
+    shown = capsys.readouterr().err
+    assert "1/2 groups, 1,000 files" in shown
+    assert "rows" not in shown
 
 
 def test_progress_within_a_group_is_told_as_rows_and_bytes() -> None:

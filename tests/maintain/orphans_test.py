@@ -14,6 +14,8 @@ from tests.support.tables import append_ids, create, keys, set_properties, store
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from rowdelta.maintain import Progress
+
 
 def make_old(folder: Path, days: float) -> None:
     moment = time.time() - days * 86_400
@@ -44,8 +46,10 @@ def test_orphans_are_listed_then_removed_and_live_vectors_stay(spark: SparkSessi
     assert table.remove_orphans(dt.timedelta(days=5), dry_run=False).execute().files_removed == 0
     result = table.remove_orphans("2000-01-01", dry_run=False).execute()
     assert (result.orphan_files, stored_files(table)) == ((), before)
-    result = table.remove_orphans(dry_run=False).execute()
+    seen: list[Progress] = []
+    result = table.remove_orphans(dry_run=False, progress=seen.append).execute()
     assert (result.files_removed, result.orphan_files) == (2, listed.orphan_files)
+    assert [(now.groups_done, now.files_done, now.files) for now in seen] == [(1, 2, 2)]
     assert before - stored_files(table) == {str(path.relative_to(folder)) for path in stray}
     assert sorted(row.id for row in table.read().collect()) == sorted(set(range(100)) - {1, 2, 7})
 

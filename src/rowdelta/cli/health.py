@@ -134,5 +134,10 @@ def remove_orphans(
         return
     for path in result.orphan_files:
         typer.echo(path)
-    done = "removed" if not result.dry_run else "found; --delete removes them"
-    typer.echo(f"{len(result.orphan_files):,} orphan files {done}" if result.orphan_files else "no orphan files")
+    if not result.orphan_files:
+        typer.echo("no orphan files")
+    elif result.dry_run:
+        typer.echo(f"{len(result.orphan_files):,} orphan files found; --delete removes them")
+    else:
+        left = len(result.orphan_files) - result.files_removed
+        typer.echo(f"{result.files_removed:,} orphan files removed" + (f", {left:,} cannot be removed" if left else ""))

@@ -10,7 +10,7 @@ from rowdelta.iceberg.data_footers import footer_files, parquet_footers
 from rowdelta.iceberg.delete_files import encoding_of, list_delete_files, partition_text
 from rowdelta.iceberg.delete_rows import column_path, delete_rows, position_rows
 from rowdelta.iceberg.delta_log import DeltaLog, DeltaSnapshot, LogFile
-from rowdelta.iceberg.expiry import ExpiredFiles, Expiry, delete_files, expire_all, expire_own, own_files, plan_expiry
+from rowdelta.iceberg.expiry import ExpiredFiles, Expiry, expire_all, expire_own, own_files, plan_expiry
 from rowdelta.iceberg.expressions import RowFilter, ScanSize, WholeFiles, row_filter, scan_size, whole_files
 from rowdelta.iceberg.file_batches import held_deletes, held_paths
 from rowdelta.iceberg.file_io import together
@@ -36,6 +36,7 @@ from rowdelta.iceberg.plans import columns_used, computed_rows, in_session, size
 from rowdelta.iceberg.procedures import call_procedure
 from rowdelta.iceberg.puffin_footers import footer, only_blob
 from rowdelta.iceberg.references import check_fast_forward, create_branch, drop_branch, fast_forward
+from rowdelta.iceberg.removal import delete_files
 from rowdelta.iceberg.residuals import partition_residuals
 from rowdelta.iceberg.shadow import SnapshotFiles, files_of, shadow, snapshot_files
 from rowdelta.iceberg.specs import unpartitioned_spec

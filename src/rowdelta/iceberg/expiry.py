@@ -6,8 +6,10 @@ vectors that are live. So files are removed here as Iceberg's Spark action does 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import DataFrame
 
 from rowdelta.errors import TableError
 from rowdelta.iceberg.handle import metadata_document
@@ -20,17 +22,31 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.handle import TableHandle
 
 GC_ENABLED: Final = "gc.enabled"
+# As Iceberg's action names them; the rest are statistics.
+_KINDS: Final = {
+    "DATA": "data",
+    "POSITION_DELETES": "deletes",
+    "EQUALITY_DELETES": "deletes",
+    "Manifest": "manifests",
+    "Manifest List": "manifest_lists",
+    "Statistics Files": "statistics",
+}
 
 
 @dataclass(frozen=True)
 class ExpiredFiles:
-    """Files that only expired snapshots need, by kind; the sizes are of data and delete files."""
+    """Files that only expired snapshots need, by kind; data and delete files with their sizes, 0 if not known."""
 
     data: dict[str, int] = field(default_factory=dict)
     deletes: dict[str, int] = field(default_factory=dict)
     manifests: tuple[str, ...] = ()
     manifest_lists: tuple[str, ...] = ()
     statistics: tuple[str, ...] = ()
+
+    @property
+    def by_kind(self) -> dict[str, tuple[str, ...]]:
+        """The paths, by the name of their kind here."""
+        return {kind.name: tuple(getattr(self, kind.name)) for kind in fields(self)}
 
     @property
     def metadata_files(self) -> int:
@@ -51,17 +67,6 @@ class Expiry:
     references: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class ExpiryCounts:
-    """How many files were removed."""
-
-    data: int = 0
-    deletes: int = 0
-    manifests: int = 0
-    manifest_lists: int = 0
-    statistics: int = 0
-
-
 def plan_expiry(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> tuple[Expiry, ExpiredFiles]:
     """What an expiry would remove; nothing is committed, and nothing is written."""
     transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
@@ -70,8 +75,11 @@ def plan_expiry(handle: TableHandle, older_than_ms: int | None, retain_last: int
     return _difference(before, after), expired_files(handle, before, after)
 
 
-def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> tuple[Expiry, ExpiryCounts]:
-    """Expires snapshots and removes every file that only these needed, by Iceberg's Spark action."""
+def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> tuple[Expiry, ExpiredFiles]:
+    """Expires snapshots, and finds every file that only these needed, by Iceberg's Spark action.
+
+    The files are the caller's to remove: nobody would find them afterwards.
+    """
     before = handle.whole_document()
     gateway = handle.gateway
     try:
@@ -80,26 +88,29 @@ def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int 
             action = action.expireOlderThan(older_than_ms)
         if retain_last is not None:
             action = action.retainLast(retain_last)
-        result = action.execute()
+        found = DataFrame(action.expireFiles().toDF(), handle.spark).select("path", "type").toArrow()
     except JavaError as error:
         raise _failed(error) from error
     handle.refresh()
-    counts = ExpiryCounts(
-        data=int(result.deletedDataFilesCount()),
-        deletes=int(result.deletedPositionDeleteFilesCount()) + int(result.deletedEqualityDeleteFilesCount()),
-        manifests=int(result.deletedManifestsCount()),
-        manifest_lists=int(result.deletedManifestListsCount()),
-        statistics=int(result.deletedStatisticsFilesCount()),
+    paths: dict[str, list[str]] = {kind: [] for kind in _KINDS.values()}
+    for path, kind in zip(*(column.to_pylist() for column in found.columns), strict=True):
+        paths[_KINDS.get(kind, "statistics")].append(path)
+    files = ExpiredFiles(
+        data=dict.fromkeys(paths["data"], 0),
+        deletes=dict.fromkeys(paths["deletes"], 0),
+        manifests=tuple(paths["manifests"]),
+        manifest_lists=tuple(paths["manifest_lists"]),
+        statistics=tuple(paths["statistics"]),
     )
-    return _difference(before, handle.whole_document()), counts
+    return _difference(before, handle.whole_document()), files
 
 
 def expire_own(
     handle: TableHandle, older_than_ms: int | None, retain_last: int | None, folders: Sequence[str]
-) -> tuple[Expiry, ExpiryCounts]:
+) -> tuple[Expiry, ExpiredFiles]:
     """Expires snapshots of a table whose data files belong to someone else.
 
-    Metadata and delete files in the table's own folders are removed; no data file ever is.
+    The files to remove are metadata and delete files in the table's own folders; no data file is ever among them.
     """
     before = handle.whole_document()
     transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
@@ -109,15 +120,7 @@ def expire_own(
         raise _failed(error) from error
     handle.refresh()
     after = handle.whole_document()
-    files = own_files(expired_files(handle, before, after), folders)
-    delete_files(handle, [*files.deletes, *files.manifests, *files.manifest_lists, *files.statistics])
-    counts = ExpiryCounts(
-        deletes=len(files.deletes),
-        manifests=len(files.manifests),
-        manifest_lists=len(files.manifest_lists),
-        statistics=len(files.statistics),
-    )
-    return _difference(before, after), counts
+    return _difference(before, after), own_files(expired_files(handle, before, after), folders)
 
 
 def own_files(files: ExpiredFiles, folders: Sequence[str]) -> ExpiredFiles:
@@ -146,12 +149,6 @@ def is_under(folder: str, path: str) -> bool:
 
 def _plain(path: str) -> str:
     return "/" + path.removeprefix("file:").lstrip("/") if path.startswith(("file:", "/")) else path
-
-
-def delete_files(handle: TableHandle, paths: list[str]) -> None:
-    """Removes files in parallel, or in bulk where the storage can; what cannot be removed is logged and left."""
-    if paths:
-        handle.gateway.iceberg.CatalogUtil.deleteFiles(handle._table.io(), paths, "unreachable", True)
 
 
 def _expire_in_transaction(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> Any:

@@ -6,9 +6,10 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import CommitConflictError, InputError, RowDeltaError
-from rowdelta.iceberg.expiry import added_files, delete_files
+from rowdelta.iceberg.expiry import added_files
 from rowdelta.iceberg.java_errors import JavaError, java_message
 from rowdelta.iceberg.metadata_commit import commit_metadata
+from rowdelta.iceberg.removal import delete_files
 
 if TYPE_CHECKING:
     from rowdelta.iceberg.handle import TableHandle

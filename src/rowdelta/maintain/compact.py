@@ -209,7 +209,7 @@ class Compact(Operation[CompactResult]):
                 self._add(deletes_for_any_engine(handle))
         self._rewrite(handle)
         if not has_fixed_deletes(handle):
-            dropped = RemoveDangling(handle).execute()
+            dropped = RemoveDangling(handle, self._progress).execute()
             self._add(dropped, dangling=dropped.delete_files_removed)
 
     def _on_a_branch(self) -> None:
@@ -284,7 +284,8 @@ class Compact(Operation[CompactResult]):
         arguments = self._options.arguments(handle.full_name, handle.branch)
         head = handle.refresh().head(handle.branch)
         assert head is not None
-        whole = Portion(int(head.summary.get("total-records", 0)), int(head.summary.get("total-files-size", 0)))
+        totals = (int(head.summary.get(f"total-{what}", 0)) for what in ("records", "files-size", "data-files"))
+        whole = Portion(*totals)
         with reporting(f"compact {handle.name}", [whole], self._progress) as reporter:
             with watching(handle.spark.sparkContext, reporter.within(whole)):
                 numbers = call_procedure(handle, "rewrite_data_files", arguments)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg import RowChange, Validation, interruptible, row_filter, take_inventory
+from rowdelta.maintain.groups import deletes_portion
 from rowdelta.maintain.mend import mend_places
+from rowdelta.maintain.progress import reporting, searching
 from rowdelta.maintain.steady import steady_files, tried_again
 from rowdelta.ops.changes import apply
 from rowdelta.ops.operation import Operation, Plan, Result
@@ -17,6 +19,7 @@ from rowdelta.ops.target import open_target
 
 if TYPE_CHECKING:
     from rowdelta.iceberg import DeleteEntry, SnapshotFiles, TableHandle
+    from rowdelta.maintain.progress import OnProgress
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,9 @@ class RemoveDanglingResult(Result):
 class RemoveDangling(Operation[RemoveDanglingResult]):
     """Drops deletes that apply to nothing: their data is gone, younger, elsewhere, or outside of their bounds."""
 
-    def __init__(self, handle: TableHandle) -> None:
+    def __init__(self, handle: TableHandle, progress: OnProgress | None = None) -> None:
         self._handle = handle
+        self._progress = progress
 
     def plan(self) -> Plan:
         """Says how many deletes would go."""
@@ -55,17 +59,22 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
         return replace(result, seconds=time.monotonic() - started)
 
     def _run(self) -> RemoveDanglingResult:
-        files, dangling = self._look()
-        if files is not None and dangling and mend_places(self._handle, files):
+        action = f"remove dangling deletes of {self._handle.name}"
+        with searching(action, self._progress):
             files, dangling = self._look()
+            if files is not None and dangling and mend_places(self._handle, files):
+                files, dangling = self._look()
         if files is None or not dangling:
             return RemoveDanglingResult()
         newest = max((e.sequence_number for e in dangling if e.content is FileContent.EQUALITY), default=0)
         validation = Validation(
             files.snapshot.id, row_filter(self._handle, None), further=steady_files(files, frozenset(), newest)
         )
-        gone = [as_content_file(self._handle, entry) for entry in dangling]
-        snapshot = apply(self._handle, RowChange(removed_deletes=gone, validation=validation))
+        whole = deletes_portion(dangling)
+        with reporting(action, [whole], self._progress) as reporter:
+            gone = [as_content_file(self._handle, entry) for entry in dangling]
+            snapshot = apply(self._handle, RowChange(removed_deletes=gone, validation=validation))
+            reporter.done(whole)
         return RemoveDanglingResult(snapshot_id=snapshot.id, delete_files_removed=len(gone), dangling=_counts(dangling))
 
     def _look(self) -> tuple[SnapshotFiles | None, list[DeleteEntry]]:

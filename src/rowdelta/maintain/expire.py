@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Final
 from rowdelta.errors import InputError, TableError
 from rowdelta.iceberg import expire_all, expire_own, interruptible, own_files, plan_expiry
 from rowdelta.maintain.cutoff import cutoff_ms, shown
+from rowdelta.maintain.progress import searching
+from rowdelta.maintain.removal import remove_files
 from rowdelta.ops import Operation, Plan, Result
 from rowdelta.scan import refresh_views
 
 if TYPE_CHECKING:
     from rowdelta.iceberg import TableHandle
     from rowdelta.maintain.cutoff import OlderThan
+    from rowdelta.maintain.progress import OnProgress
 
 GC_ENABLED: Final = "gc.enabled"
 # Set on a table that was converted from a Delta table: its data files are Delta's.
@@ -49,12 +52,19 @@ class ExpireResult(Result):
 class Expire(Operation[ExpireResult]):
     """Removes old snapshots, and the files that no other snapshot needs."""
 
-    def __init__(self, handle: TableHandle, older_than: OlderThan | None, retain_last: int | None) -> None:
+    def __init__(
+        self,
+        handle: TableHandle,
+        older_than: OlderThan | None,
+        retain_last: int | None,
+        progress: OnProgress | None = None,
+    ) -> None:
         if retain_last is not None and (isinstance(retain_last, bool) or retain_last < 1):
             raise InputError(f"retain_last is {retain_last!r}", hint="keep at least 1 snapshot of each branch")
         self._handle = handle
         self._older_than = cutoff_ms(older_than)
         self._retain_last = retain_last
+        self._progress = progress
 
     def plan(self) -> Plan:
         """Says which snapshots and how many files would go."""
@@ -81,21 +91,25 @@ class Expire(Operation[ExpireResult]):
 
     def _expire(self) -> ExpireResult:
         started = time.monotonic()
-        if self._check():
-            expiry, counts = expire_all(self._handle, self._older_than, self._retain_last)
-        else:
-            expiry, counts = expire_own(self._handle, self._older_than, self._retain_last, self._own_folders())
+        action = f"expire {self._handle.name}"
+        owns_data = self._check()
+        with searching(action, self._progress):
+            if owns_data:
+                expiry, files = expire_all(self._handle, self._older_than, self._retain_last)
+            else:
+                expiry, files = expire_own(self._handle, self._older_than, self._retain_last, self._own_folders())
         if expiry.snapshots:
             self._handle.spark.catalog.refreshTable(self._handle.full_name)
             refresh_views(self._handle)
+        gone = remove_files(self._handle, action, files.by_kind, self._progress, all_the_same=True)
         return ExpireResult(
-            delete_files_removed=counts.deletes,
+            delete_files_removed=gone["deletes"],
             seconds=time.monotonic() - started,
             snapshots_expired=len(expiry.snapshots),
             references_removed=expiry.references,
-            data_files_removed=counts.data,
-            manifests_removed=counts.manifests,
-            manifest_lists_removed=counts.manifest_lists,
+            data_files_removed=gone["data"],
+            manifests_removed=gone["manifests"],
+            manifest_lists_removed=gone["manifest_lists"],
         )
 
     def _own_folders(self) -> list[str]:

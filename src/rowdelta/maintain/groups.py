@@ -11,7 +11,7 @@ from rowdelta.maintain.progress import Portion
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rowdelta.iceberg import LiveData
+    from rowdelta.iceberg import DeleteEntry, LiveData
 
 Thing = TypeVar("Thing")
 DEFAULT_MEMORY: Final = "512m"
@@ -70,4 +70,10 @@ def packed(things: Sequence[Thing], sizes: Sequence[float], room: float) -> list
 def portion(files: Iterable[LiveData]) -> Portion:
     """What some files hold together."""
     some = list(files)
-    return Portion(sum(file.records for file in some), sum(file.size_in_bytes for file in some))
+    return Portion(sum(file.records for file in some), sum(file.size_in_bytes for file in some), len(some))
+
+
+def deletes_portion(entries: Iterable[DeleteEntry]) -> Portion:
+    """What some deletes hold together; several vectors may be in one file, and count one by one."""
+    some = list(entries)
+    return Portion(sum(e.record_count for e in some), sum(e.file_size_in_bytes for e in some), len(some))

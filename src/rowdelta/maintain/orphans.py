@@ -8,14 +8,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import delete_files, find_orphans, interruptible
+from rowdelta.iceberg import find_orphans, interruptible
 from rowdelta.maintain.cutoff import cutoff_ms, shown
 from rowdelta.maintain.expire import refuse_without_gc
+from rowdelta.maintain.progress import searching
+from rowdelta.maintain.removal import remove_files
 from rowdelta.ops import Operation, Plan, Result
 
 if TYPE_CHECKING:
     from rowdelta.iceberg import TableHandle
     from rowdelta.maintain.cutoff import OlderThan
+    from rowdelta.maintain.progress import OnProgress
 
 DEFAULT_AGE: Final = dt.timedelta(days=3)
 # Iceberg's procedure refuses less: a younger file may belong to a commit that is under way.
@@ -28,7 +31,7 @@ class OrphansResult(Result):
 
     Attributes:
         orphan_files: Their paths.
-        files_removed: How many of them were removed: all, or none in a dry run.
+        files_removed: How many of them were removed: none in a dry run, else all that the storage let go.
         dry_run: Whether it was one.
 
     Examples:
@@ -45,7 +48,9 @@ class OrphansResult(Result):
 class RemoveOrphans(Operation[OrphansResult]):
     """Removes files that no snapshot knows."""
 
-    def __init__(self, handle: TableHandle, older_than: OlderThan | None, *, dry_run: bool) -> None:
+    def __init__(
+        self, handle: TableHandle, older_than: OlderThan | None, progress: OnProgress | None = None, *, dry_run: bool
+    ) -> None:
         found = cutoff_ms(DEFAULT_AGE if older_than is None else older_than)
         assert found is not None
         if found > time.time() * 1000 - LEAST_AGE.total_seconds() * 1000 + 1000:
@@ -56,6 +61,7 @@ class RemoveOrphans(Operation[OrphansResult]):
         self._handle = handle
         self._older_than = found
         self._dry_run = dry_run
+        self._progress = progress
 
     def plan(self) -> Plan:
         """Lists what would be removed."""
@@ -73,13 +79,15 @@ class RemoveOrphans(Operation[OrphansResult]):
 
     def _remove(self) -> OrphansResult:
         started = time.monotonic()
-        found = self._find()
-        if not self._dry_run:
-            delete_files(self._handle, found)
+        action = f"remove orphan files of {self._handle.name}"
+        with searching(action, self._progress):
+            found = self._find()
+        wanted = {} if self._dry_run else {"orphans": found}
+        gone = remove_files(self._handle, action, wanted, self._progress, all_the_same=False)
         return OrphansResult(
             seconds=time.monotonic() - started,
             orphan_files=tuple(found),
-            files_removed=0 if self._dry_run else len(found),
+            files_removed=gone["orphans"],
             dry_run=self._dry_run,
         )
 

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Portion:
-    """What one group of files holds."""
+    """What one group of files holds, as far as it is known."""
 
-    rows: int
-    size_in_bytes: int
+    rows: int = 0
+    size_in_bytes: int = 0
+    files: int = 0
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,13 @@ class Progress:
         action: What runs: `resolve lake.db.orders`.
         groups: Groups of files in all.
         groups_done: Groups that are finished.
-        rows: Rows in all files.
+        rows: Rows in all files; 0 where files are only removed.
         rows_done: Rows of the finished groups.
-        size_in_bytes: Bytes of all files.
+        size_in_bytes: Bytes of all files; 0 where files are only removed.
         bytes_done: Bytes of the finished groups.
         seconds: Time since the start.
+        files: Files in all.
+        files_done: Files of the finished groups.
 
     Examples:
         >>> def show(now: Progress) -> None:
@@ -55,19 +58,25 @@ class Progress:
     rows_done: int = 0
     bytes_done: int = 0
     seconds: float = 0.0
+    files: int = 0
+    files_done: int = 0
 
     @property
     def seconds_left(self) -> float | None:
-        """An estimate from what is done; None before the first group.
+        """An estimate from the rows that are done, or from the files; None before the first group.
 
         Examples:
             >>> now = Progress("resolve", groups=4, rows=400, size_in_bytes=40_000, rows_done=100, seconds=2)
             >>> now.seconds_left
             6.0
         """
-        if not self.rows_done:
-            return None
-        return self.seconds * (self.rows - self.rows_done) / self.rows_done
+        done, total = self.measure
+        return self.seconds * (total - done) / done if done else None
+
+    @property
+    def measure(self) -> tuple[int, int]:
+        """What is done and what there is, in rows, or in files where rows are not known."""
+        return (self.rows_done, self.rows) if self.rows else (self.files_done, self.files)
 
 
 OnProgress: TypeAlias = "Callable[[Progress], None]"
@@ -90,6 +99,7 @@ class Reporter:
             rows_done=now.rows_done + group.rows,
             bytes_done=now.bytes_done + group.size_in_bytes,
             seconds=time.monotonic() - self._started,
+            files_done=now.files_done + group.files,
         )
         self._tell(self._state)
         stop_if_interrupted()
@@ -118,7 +128,8 @@ class Reporter:
 @contextmanager
 def reporting(action: str, groups: Sequence[Portion], listener: OnProgress | None) -> Iterator[Reporter]:
     """Reports the groups of an action while it runs; a bar is shown when stderr is a terminal and no one listens."""
-    start = Progress(action, len(groups), sum(g.rows for g in groups), sum(g.size_in_bytes for g in groups))
+    rows, size, files = (sum(getattr(group, name) for group in groups) for name in ("rows", "size_in_bytes", "files"))
+    start = Progress(action, len(groups), rows, size, files=files)
     if listener is not None:
         yield Reporter(start, [listener])
     elif sys.stderr.isatty() and groups:
@@ -129,19 +140,35 @@ def reporting(action: str, groups: Sequence[Portion], listener: OnProgress | Non
 
 
 @contextmanager
+def searching(action: str, listener: OnProgress | None) -> Iterator[None]:
+    """Shows that an action looks for its work, of which nobody knows how long it takes, where it would show a bar."""
+    if listener is not None or not sys.stderr.isatty():
+        yield
+        return
+    with _bars() as bars:
+        bars.add_task(action, total=None, done="looking for files")
+        yield
+
+
+@contextmanager
 def _bar(start: Progress) -> Iterator[OnProgress]:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[groups]} groups, {task.completed:,.0f} rows, {task.fields[bytes]:,} bytes"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(start.action, total=start.rows, groups=f"0/{start.groups}", bytes=0)
+    with _bars() as bars:
+        task = bars.add_task(start.action, total=start.measure[1], done=_said(start))
 
         def show(now: Progress) -> None:
-            groups = f"{now.groups_done}/{now.groups}"
-            bars.update(task, completed=now.rows_done, groups=groups, bytes=now.bytes_done)
+            bars.update(task, completed=now.measure[0], done=_said(now))
 
         yield show
+
+
+def _bars() -> Bars:
+    words, done = TextColumn("{task.description}"), TextColumn("{task.fields[done]}")
+    columns = (words, BarColumn(), done, TimeElapsedColumn(), TimeRemainingColumn())
+    return Bars(*columns, console=Console(stderr=True), transient=True)
+
+
+def _said(now: Progress) -> str:
+    known = [("files", now.files_done, now.files), ("rows", now.rows_done, now.rows)]
+    known.append(("bytes", now.bytes_done, now.size_in_bytes))
+    parts = [f"{now.groups_done}/{now.groups} groups", *(f"{done:,} {name}" for name, done, total in known if total)]
+    return ", ".join(parts)

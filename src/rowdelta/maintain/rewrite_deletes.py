@@ -10,10 +10,10 @@ from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.errors import InputError
 from rowdelta.iceberg import RowChange, Validation, interruptible, list_delete_files, row_filter
 from rowdelta.maintain.equality_rewrites import EqualityRewrite
-from rowdelta.maintain.groups import size_in_bytes
+from rowdelta.maintain.groups import deletes_portion, size_in_bytes
 from rowdelta.maintain.mend import mend_places
 from rowdelta.maintain.position_rewrites import plan_positions
-from rowdelta.maintain.progress import Portion, reporting
+from rowdelta.maintain.progress import reporting
 from rowdelta.maintain.steady import tried_again
 from rowdelta.maintain.verify import VERIFIED_BELOW, same_rows
 from rowdelta.ops.changes import apply
@@ -170,11 +170,11 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
             entries = work.positions.entries
             with self._reporting("position", [entries]) as reporter:
                 self._commit(work.positions.change(verify=self._verified(work)), positions=len(entries))
-                reporter.done(_portion(entries))
+                reporter.done(deletes_portion(entries))
 
     def _reporting(self, kind: str, groups: Sequence[Sequence[DeleteEntry]]) -> AbstractContextManager[Reporter]:
         action = f"rewrite {kind} deletes of {self._handle.name}"
-        return reporting(action, list(map(_portion, groups)), self._progress)
+        return reporting(action, list(map(deletes_portion, groups)), self._progress)
 
     def _equality_change(self, work: _Work) -> RowChange:
         new: list[NewDelete] = []
@@ -182,7 +182,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
             with self._reporting("equality", [group.entries for group in work.groups]) as reporter:
                 for group in work.groups:
                     new.append(work.equality.write(group))
-                    reporter.done(_portion(group.entries))
+                    reporter.done(deletes_portion(group.entries))
         except BaseException:
             self._handle.io.discard([made.file.path for made in new])
             raise
@@ -205,7 +205,3 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
             delete_files_removed=before.delete_files_removed + len(change.removed_deletes),
             bytes_added=before.bytes_added + change.size_in_bytes,
         )
-
-
-def _portion(entries: Sequence[DeleteEntry]) -> Portion:
-    return Portion(sum(e.record_count for e in entries), sum(e.file_size_in_bytes for e in entries))
