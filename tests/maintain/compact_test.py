@@ -147,6 +147,10 @@ def test_deletes_on_partitions_whose_column_was_dropped_are_applied_by_the_rewri
         assert compact.execute().verified
         assert rows(spark.table(table_name)) == [(0,), (0,), (2,), (2,)]
         table.compact().execute()  # deletes that nobody can remove are in nobody's way
+        table.delete_keys(keys(spark, 999), "id").execute()  # in no file
+        dropped = table.remove_dangling()
+        assert "left" in dropped.plan().to_dict() or scope == "global"
+        assert (dropped.execute().delete_files_removed, dropped.execute().left > 0) == (1, scope == "partition")
         table.delete("id = 2").execute()  # the new files can have deletes
         table.delete_keys(keys(spark, 0), "id").execute()
         assert table.resolve().execute().equality_deletes == 1

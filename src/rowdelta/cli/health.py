@@ -69,17 +69,18 @@ def remove_dangling(
     table: TableName, place: Place, branch: Branch = "main", dry_run: DryRun = False, as_json: AsJson = False
 ) -> None:
     """Remove delete files that apply to no data file any more."""
-    from rowdelta.cli.changes import run_operation
+    from rowdelta.cli.changes import executed
     from rowdelta.cli.warehouse import open_table
 
-    operation = open_table(table, place, branch).remove_dangling()
-    run_operation(
-        operation,
-        dry_run=dry_run,
-        as_json=as_json,
-        tell=lambda result: [f"{result.delete_files_removed:,} delete files removed, snapshot {result.snapshot_id}"],
-        nothing="no dangling delete files",
-    )
+    result = executed(open_table(table, place, branch).remove_dangling(), dry_run=dry_run, as_json=as_json)
+    if result is None:
+        return
+    if result.snapshot_id is not None:
+        typer.echo(f"{result.delete_files_removed:,} delete files removed, snapshot {result.snapshot_id}")
+    if result.left:
+        typer.echo(f"{result.left:,} dangling delete files cannot be removed: the column of their partition was dropped")
+    elif result.snapshot_id is None:
+        typer.echo("no dangling delete files: nothing changed")
 
 
 @app.command(

@@ -27,7 +27,6 @@ from rowdelta.iceberg import (
 from rowdelta.maintain.dangling import RemoveDangling
 from rowdelta.maintain.dropped_partitions import (
     deletes_for_any_engine,
-    has_fixed_deletes,
     refuse_to_lose_deletes,
 )
 from rowdelta.maintain.progress import Portion, reporting
@@ -208,9 +207,8 @@ class Compact(Operation[CompactResult]):
                 log.info("%s; its rewrite of data files applies the equality deletes instead", error.message)
                 self._add(deletes_for_any_engine(handle))
         self._rewrite(handle)
-        if not has_fixed_deletes(handle):
-            dropped = RemoveDangling(handle, self._progress).execute()
-            self._add(dropped, dangling=dropped.delete_files_removed)
+        dropped = RemoveDangling(handle, self._progress).execute()
+        self._add(dropped, dangling=dropped.delete_files_removed)
 
     def _on_a_branch(self) -> None:
         """Compacts on a branch of its own, compares, and only then moves the real one."""

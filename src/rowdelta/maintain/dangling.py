@@ -15,6 +15,7 @@ from rowdelta.maintain.steady import steady_files, tried_again
 from rowdelta.ops.changes import apply
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.position_files import as_content_file
+from rowdelta.ops.positions import dropped_partition
 from rowdelta.ops.target import open_target
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class RemoveDanglingResult(Result):
 
     Attributes:
         dangling: Deletes that were dropped, by content (`position`, `equality`).
+        left: Deletes that apply to nothing and stay: Iceberg can remove none of a partition whose column was dropped.
 
     Examples:
         >>> t.remove_dangling().execute().dangling  # there is none
@@ -35,6 +37,14 @@ class RemoveDanglingResult(Result):
     """
 
     dangling: dict[str, int] = field(default_factory=dict)
+    left: int = 0
+
+
+@dataclass(frozen=True)
+class _Found:
+    files: SnapshotFiles | None
+    removable: list[DeleteEntry]
+    left: int
 
 
 class RemoveDangling(Operation[RemoveDanglingResult]):
@@ -46,10 +56,13 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
 
     def plan(self) -> Plan:
         """Says how many deletes would go."""
-        _, dangling = self._look()
-        counts = _counts(dangling)
-        steps = tuple((name, f"{count} apply to no data file") for name, count in counts.items())
-        return Plan(f"remove dangling deletes of {self._handle.name}", steps or (("deletes", "none is dangling"),))
+        found = self._look()
+        steps = [(name, f"{count} apply to no data file") for name, count in _counts(found.removable).items()]
+        if found.left:
+            steps.append(("left", f"{found.left} of partitions whose column was dropped: Iceberg cannot remove them"))
+        return Plan(
+            f"remove dangling deletes of {self._handle.name}", tuple(steps) or (("deletes", "none is dangling"),)
+        )
 
     def execute(self) -> RemoveDanglingResult:
         """Drops them in one snapshot; where there are none, nothing happens."""
@@ -61,11 +74,12 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
     def _run(self) -> RemoveDanglingResult:
         action = f"remove dangling deletes of {self._handle.name}"
         with searching(action, self._progress):
-            files, dangling = self._look()
-            if files is not None and dangling and mend_places(self._handle, files):
-                files, dangling = self._look()
+            found = self._look()
+            if found.files is not None and found.removable and mend_places(self._handle, found.files):
+                found = self._look()
+        files, dangling = found.files, found.removable
         if files is None or not dangling:
-            return RemoveDanglingResult()
+            return RemoveDanglingResult(left=found.left)
         newest = max((e.sequence_number for e in dangling if e.content is FileContent.EQUALITY), default=0)
         validation = Validation(
             files.snapshot.id, row_filter(self._handle, None), further=steady_files(files, frozenset(), newest)
@@ -75,14 +89,18 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
             gone = [as_content_file(self._handle, entry) for entry in dangling]
             snapshot = apply(self._handle, RowChange(removed_deletes=gone, validation=validation))
             reporter.done(whole)
-        return RemoveDanglingResult(snapshot_id=snapshot.id, delete_files_removed=len(gone), dangling=_counts(dangling))
+        return RemoveDanglingResult(
+            snapshot_id=snapshot.id, delete_files_removed=len(gone), dangling=_counts(dangling), left=found.left
+        )
 
-    def _look(self) -> tuple[SnapshotFiles | None, list[DeleteEntry]]:
+    def _look(self) -> _Found:
         target = open_target(self._handle)
         if target.files is None or not (target.files.equality_deletes or target.files.position_deletes):
-            return target.files, []
+            return _Found(target.files, [], 0)
         inventory = take_inventory(self._handle, target.files.snapshot)
-        return target.files, [entry for entry, found in inventory.applicable() if not len(found)]
+        dangling = [entry for entry, found in inventory.applicable() if not len(found)]
+        removable = [entry for entry in dangling if dropped_partition(self._handle, entry.spec_id) is None]
+        return _Found(target.files, removable, len(dangling) - len(removable))
 
 
 def _counts(dangling: list[DeleteEntry]) -> dict[str, int]:

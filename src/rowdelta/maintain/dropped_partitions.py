@@ -76,12 +76,6 @@ def refuse_to_lose_deletes(handle: TableHandle) -> None:
         )
 
 
-def has_fixed_deletes(handle: TableHandle) -> bool:
-    """Whether there are deletes of such a partition, which no commit can remove."""
-    files = open_target(handle).files
-    return files is not None and bool(_fixed(handle, _deletes(files)))
-
-
 def _partition_left(handle: TableHandle, files: SnapshotFiles) -> str | None:
     """The dropped column of a partition that still has data files."""
     specs = {file.spec_id for file in take_inventory(handle, files.snapshot).data}
