@@ -78,7 +78,7 @@ def remove_dangling(
     if result.snapshot_id is not None:
         typer.echo(f"{result.delete_files_removed:,} delete files removed, snapshot {result.snapshot_id}")
     if result.left:
-        typer.echo(f"{result.left:,} dangling delete files cannot be removed: the column of their partition was dropped")
+        typer.echo(f"{result.left:,} dangling deletes cannot be removed: the column of their partition was dropped")
     elif result.snapshot_id is None:
         typer.echo("no dangling delete files: nothing changed")
 
