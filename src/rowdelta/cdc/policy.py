@@ -1,13 +1,14 @@
-"""When a stream turns its equality deletes into deletion vectors, and shows the result to readers of another branch."""
+"""When a stream looks after its table: equality deletes become deletion vectors, and old snapshots go."""
 
 from __future__ import annotations
 
 import logging
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.cdc.marks import STREAM
-from rowdelta.errors import CommitConflictError, InputError
+from rowdelta.errors import CommitConflictError, InputError, TableError
 from rowdelta.ops.changes import publish
 
 if TYPE_CHECKING:
@@ -88,11 +89,43 @@ class ResolvePolicy:
 
     def _commits(self, table: Table, stream_id: str) -> int:
         """Commits of the stream since the last state that was published, or that had no equality deletes."""
-        metadata, count = table.metadata, 0
+        metadata, count, snapshot = table.metadata, 0, None
         published = None if self.publish is None else metadata.head(self.publish)
         for snapshot in metadata.ancestors(metadata.head(table.branch)):
             is_done = snapshot == published if self.publish is not None else int(snapshot.summary.get(_TOTAL, 0)) == 0
             if is_done:
-                break
+                return count
             count += snapshot.summary.get(STREAM) == stream_id
-        return count
+        was_expired = snapshot is not None and snapshot.parent_id is not None
+        return sys.maxsize if was_expired else count  # nobody knows how many there were
+
+
+@dataclass(frozen=True)
+class ExpirePolicy:
+    """Expires old snapshots every so many commits to the table, by the table's own limits, or never."""
+
+    every: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.every is not None and self.every < 1:
+            raise InputError(f"expire_every={self.every} is not a positive number")
+
+    def check(self, table: Table) -> None:
+        """Refuses a table that may lose no file, before the stream begins."""
+        if self.every is not None:
+            table.expire().check()
+
+    def after_commit(self, table: Table, since: int) -> int:
+        """Expires if it is time; returns how many snapshots are gone. What goes wrong puts it off.
+
+        Args:
+            table: The table, as it is now.
+            since: The table's last sequence number before the batch.
+        """
+        if self.every is None or table.metadata.last_sequence_number // self.every == since // self.every:
+            return 0
+        try:
+            return table.expire().execute().snapshots_expired
+        except TableError as error:
+            log.warning("the stream goes on without expiring snapshots: %s", error)
+            return 0

@@ -32,8 +32,9 @@ class BatchProgress:
         lag_seconds: The age of the newest change when its commit was done; None where changes have no time.
         debt: Live equality deletes of the branch after the batch.
         resolved: Whether the stream resolved the deletes after this batch.
+        expired: Snapshots that the stream expired after this batch.
         snapshot_id: The snapshot of the batch; None when there was nothing to commit.
-        seconds: How long the batch took, resolving included.
+        seconds: How long the batch took, resolving and expiring included.
 
     Examples:
         >>> print(BatchProgress("orders", 7, records=20, changes=20, keys=18, rows=17, bytes=5120, debt=180, seconds=1))
@@ -54,6 +55,7 @@ class BatchProgress:
     lag_seconds: float | None = None
     debt: int = 0
     resolved: bool = False
+    expired: int = 0
     snapshot_id: int | None = None
     seconds: float = 0.0
 
@@ -73,6 +75,7 @@ class BatchProgress:
         parts += [f"{self.bad:,} bad"] if self.bad else []
         parts += [f"lag {self.lag_seconds:.0f} s"] if self.lag_seconds is not None else []
         parts += [f"debt {self.debt:,} deletes", "resolved"] if self.resolved else [f"debt {self.debt:,} deletes"]
+        parts += [f"{self.expired:,} snapshots expired"] if self.expired else []
         return f"batch {self.batch_id}: {', '.join(parts)}, {self.seconds:.1f} s"
 
 

@@ -15,14 +15,13 @@ from rowdelta.cdc.marks import BatchMark, last_number
 from rowdelta.cdc.policy import live_equality_deletes
 from rowdelta.cdc.progress import BatchProgress, tell
 from rowdelta.errors import CommitConflictError, RowDeltaError
-from rowdelta.table import table as open_table
+from rowdelta.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
     from rowdelta.cdc.stream import ChangeStream
-    from rowdelta.table import Table
 
 log: Final = logging.getLogger("rowdelta")
 _STARTED_WITHIN: Final = 60
@@ -48,7 +47,7 @@ class RunningStream:
     def __init__(self, stream: ChangeStream) -> None:
         self._stream = stream
         # A table object of its own: what else is committed through the given one must not carry the mark of a batch.
-        self._table = open_table(stream.table._handle.spark, stream.table.name, stream.table.branch)  # noqa: SLF001
+        self._table = Table(stream.table._handle.on_branch(stream.table.branch))  # noqa: SLF001 - its own stream
         self._query: StreamingQuery | None = None
         self._ready = threading.Event()
         self._busy = threading.RLock()
@@ -93,6 +92,7 @@ class RunningStream:
         if self._done is not None and batch_id <= self._done:
             self._tell(BatchProgress(self.stream_id, batch_id, replayed=True, commits=self._commits))
             return
+        since = table.metadata.last_sequence_number
         stream.policy.before_batch(table)
         progress = self._taken(table, batch, mark)
         self._done, self._is_first = batch_id, False
@@ -100,9 +100,9 @@ class RunningStream:
             self._commits += 1
             started = time.monotonic()
             if stream.policy.after_commit(table, mark.stream_id):
-                seconds = progress.seconds + time.monotonic() - started
-                debt = live_equality_deletes(table.refresh())
-                progress = replace(progress, resolved=True, debt=debt, seconds=seconds)
+                progress = replace(progress, resolved=True, debt=live_equality_deletes(table.refresh()))
+            expired = stream.expiry.after_commit(table, since)
+            progress = replace(progress, expired=expired, seconds=progress.seconds + time.monotonic() - started)
         self._tell(replace(progress, commits=self._commits))
 
     def _taken(self, table: Table, batch: DataFrame, mark: BatchMark) -> BatchProgress:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.cdc.debezium import Debezium
 from rowdelta.cdc.delta_feed import DeltaFeed
 from rowdelta.cdc.op_column import OpColumn
-from rowdelta.cdc.policy import ResolvePolicy
+from rowdelta.cdc.policy import ExpirePolicy, ResolvePolicy
 from rowdelta.cdc.progress import terminal_lines
 from rowdelta.cdc.quarantine import ON_BAD, Quarantine, quarantine_of
 from rowdelta.cdc.records import DELETED, ORDER, given_deletes
@@ -20,7 +20,6 @@ from rowdelta.iceberg import create_branch
 from rowdelta.ops import ChangeRules
 from rowdelta.ops.scopes import sources_outside
 from rowdelta.table import Table
-from rowdelta.table import table as open_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +48,7 @@ class ChangeStream:
     records: Records
     rules: ChangeRules
     policy: ResolvePolicy
+    expiry: ExpirePolicy
     quarantine: Quarantine
     stream_id: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
@@ -113,6 +113,7 @@ def stream(
     quarantine: str | None = None,
     resolve_every: int | None = None,
     max_debt: int | None = None,
+    expire_every: int | None = None,
     branch: str | None = None,
     publish: str | None = None,
     on_progress: Listener | None = None,
@@ -141,6 +142,8 @@ def stream(
         quarantine: The table for bad records; left out, the table's name and `_quarantine`.
         resolve_every: Resolve after so many commits.
         max_debt: Resolve when so many equality deletes are live.
+        expire_every: Expire old snapshots of the table after so many commits to it. Which are old, its own properties
+            say: `history.expire.max-snapshot-age-ms` (5 days) and `history.expire.min-snapshots-to-keep`.
         branch: Write to this branch; it is made where it does not exist.
         publish: Move this branch forward to every resolved state of `branch`, so that its readers need to know nothing
             of equality delete vectors.
@@ -178,6 +181,8 @@ def stream(
     target = _on_branch(table, branch)
     if publish is not None:
         target.metadata.head(publish)  # a branch that does not exist fails here, not after some batches
+    expiry = ExpirePolicy(expire_every)
+    expiry.check(target)
     spare = quarantine_of(target.name) if quarantine is None else quarantine
     return ChangeStream(
         source,
@@ -185,6 +190,7 @@ def stream(
         records,
         rules,
         ResolvePolicy(resolve_every, max_debt, publish),
+        expiry,
         Quarantine(handle.spark, spare if on_bad == "quarantine" else None),
         stream_id,
         {"columns": columns, "scope": scope, "encoding": encoding, "merge_schema": merge_schema},
@@ -225,4 +231,4 @@ def _on_branch(table: Table, branch: str | None) -> Table:
     handle = table.refresh()._handle  # noqa: SLF001 - a table's own stream
     if branch not in handle.metadata.branches:
         create_branch(handle, branch)
-    return open_table(handle.spark, table.name, branch)
+    return Table(handle.on_branch(branch))

@@ -11,7 +11,15 @@ from rowdelta.iceberg.delete_files import encoding_of, list_delete_files, partit
 from rowdelta.iceberg.delete_rows import column_path, delete_rows, position_rows
 from rowdelta.iceberg.delta_log import DeltaLog, DeltaSnapshot, LogFile
 from rowdelta.iceberg.expiry import ExpiredFiles, Expiry, expire_all, expire_own, own_files, plan_expiry
-from rowdelta.iceberg.expressions import RowFilter, ScanSize, WholeFiles, row_filter, scan_size, whole_files
+from rowdelta.iceberg.expressions import (
+    RowFilter,
+    ScanSize,
+    WholeFiles,
+    filter_of,
+    row_filter,
+    scan_size,
+    whole_files,
+)
 from rowdelta.iceberg.file_batches import held_deletes, held_paths
 from rowdelta.iceberg.file_io import together
 from rowdelta.iceberg.handle import CommitMark, TableHandle
@@ -101,6 +109,7 @@ __all__ = [
     "expire_own",
     "fast_forward",
     "files_of",
+    "filter_of",
     "find_orphans",
     "footer",
     "footer_files",

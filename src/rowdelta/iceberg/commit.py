@@ -22,6 +22,7 @@ from rowdelta.iceberg.content_files import to_java
 from rowdelta.iceberg.expressions import check_whole_files
 from rowdelta.iceberg.file_batches import pass_files
 from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
+from rowdelta.iceberg.metadata import parse_snapshot
 from rowdelta.iceberg.vector_manifests import VectorManifests
 
 if TYPE_CHECKING:
@@ -173,9 +174,10 @@ def commit(handle: TableHandle, change: RowChange) -> Snapshot:
             attempt.clean_up(None)
             _remove_files(handle, change)
         raise
-    handle.refresh()
+    handle.has_changed()
     _show_to_spark(handle)
-    return handle.metadata.snapshots[attempt.snapshot_id]
+    assert attempt.snapshot is not None
+    return attempt.snapshot
 
 
 def _show_to_spark(handle: TableHandle) -> None:
@@ -252,7 +254,7 @@ class _Attempt:
         self._handle = handle
         self._change = change
         self._written: list[str] = []
-        self.snapshot_id = 0
+        self.snapshot: Snapshot | None = None
         self.done = False
         self.in_doubt = False
 
@@ -302,7 +304,7 @@ class _Attempt:
             builder.setProperties(handle.gateway.string_map(handle.mark.properties))
         parsed = handle.gateway.iceberg.SnapshotParser.fromJson(json.dumps(snapshot))
         metadata = builder.setBranchSnapshot(parsed, handle.branch).build()
-        self.snapshot_id = int(snapshot["snapshot-id"])
+        self.snapshot = parse_snapshot(snapshot)
         self.in_doubt = True
         operations.commit(base, metadata)
         self.done = True  # first: at no moment may it look as if nothing could have been committed

@@ -14,7 +14,7 @@ from rowdelta.iceberg.java_errors import JavaError, java_message
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg.handle import TableHandle
 
@@ -46,8 +46,26 @@ def row_filter(handle: TableHandle, where: str | Column | None, alias: str | Non
         where: SQL text or a Column; None for all rows.
         alias: What the predicate calls the table.
     """
+    if where is None:
+        return _row_filter(handle, [], exact=True)
+    table = handle.spark.table(handle.full_name)
+    try:
+        matched = (table if alias is None else table.alias(alias)).where(where)
+    except PySparkException:  # the scan will say what is wrong
+        return _row_filter(handle, [], exact=False)
+    return filter_of(handle, matched)
+
+
+def filter_of(handle: TableHandle, matched: DataFrame) -> RowFilter:
+    """Converts the predicate of rows of the table that were filtered last of all, and so analyzed already."""
+    java: Any = matched
+    parts = _simplified(handle, java._jdf.queryExecution().analyzed())
+    converted = [found for found in (_convert(handle, part) for part in parts) if found is not None]
+    return _row_filter(handle, converted, exact=len(converted) == len(parts))
+
+
+def _row_filter(handle: TableHandle, parts: list[Any], *, exact: bool) -> RowFilter:
     expressions = handle.gateway.iceberg.expressions.Expressions
-    parts, exact = ([], True) if where is None else _converted(handle, where, alias)
     found = expressions.alwaysTrue()
     for part in parts:
         found = getattr(expressions, "and")(found, part)
@@ -69,18 +87,6 @@ def _certain(handle: TableHandle, found: Any) -> Any:
     if kind in {"NOT_EQ", "NOT_IN"}:
         return getattr(expressions, "and")(expressions.notNull(found.term()), found)
     return found
-
-
-def _converted(handle: TableHandle, where: str | Column, alias: str | None) -> tuple[list[Any], bool]:
-    """The parts of a predicate that Iceberg can express, all of which must hold, and whether these are all parts."""
-    table = handle.spark.table(handle.full_name)
-    try:
-        filtered: Any = (table if alias is None else table.alias(alias)).where(where)
-    except PySparkException:  # the scan will say what is wrong
-        return [], False
-    parts = _simplified(handle, filtered._jdf.queryExecution().analyzed())
-    converted = [found for found in (_convert(handle, part) for part in parts) if found is not None]
-    return converted, len(converted) == len(parts)
 
 
 def _convert(handle: TableHandle, part: Any) -> Any:

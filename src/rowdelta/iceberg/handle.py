@@ -40,8 +40,24 @@ class CommitMark:
     properties: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _State:
+    """A table as it was at one moment: in Java, as JSON with the snapshots of branches and tags, and parsed."""
+
+    current: Any
+    location: str | None
+    document: dict[str, Any]
+    metadata: TableMetadata
+
+
 class TableHandle:
-    """A loaded table. `metadata` is what the last `refresh()` saw; JVM objects stay behind underscored names."""
+    """A loaded table. `metadata` is what the last `refresh()` saw; JVM objects stay behind underscored names.
+
+    Attributes:
+        name: The name that the table was opened by.
+        full_name: The name with its catalog, quoted for SQL. `USE` may give `name` another meaning later, but not this.
+        catalog: The name of the catalog.
+    """
 
     def __init__(self, spark: SparkSession, name: str, branch: str = "main") -> None:
         self.gateway = Gateway(spark)
@@ -49,7 +65,9 @@ class TableHandle:
         self.name = name
         self.branch = branch
         self._table: Any = _load(self.gateway, name)
-        self._location: str | None = None
+        self.catalog, *rest = _resolved(self.gateway, name)
+        self.full_name = ".".join(f"`{part.replace('`', '``')}`" for part in (self.catalog, *rest))
+        self._known: _State | None = None
         self.mark = CommitMark()
         self.puffin_footers: Recent[PuffinFile] = Recent()
         self.live_frames: dict[tuple[int, int, int], DataFrame] = {}  # a snapshot never changes, nor does a frame of it
@@ -64,18 +82,50 @@ class TableHandle:
             raise _load_error(self.spark, self.name, error) from error
         current = self._table.operations().current()
         location = current.metadataFileLocation()
-        if location is None or location != self._location:  # a metadata file never changes
-            self._current = current
-            self.document = metadata_document(self.gateway, _without_history(self.gateway, current))
-            self.document["snapshot-log"] = []
+        if self._known is None or location is None or location != self._known.location:  # a file never changes
+            document = metadata_document(self.gateway, _without_history(self.gateway, current))
+            document["snapshot-log"] = []
             history = History(
                 partial(_snapshot, self.gateway, current), partial(metadata_document, self.gateway, current)
             )
-            self.metadata = parse_metadata(self.document, history)
-            self._location = location
+            self._known = _State(current, location, document, parse_metadata(document, history))
             self.manifests.after_change()
             self.puffin_footers.after_change()
-        return self.metadata
+        return self._known.metadata
+
+    def has_changed(self) -> None:
+        """The table is another now: it is looked at again when someone asks."""
+        self._known = None
+
+    @property
+    def _state(self) -> _State:
+        while (known := self._known) is None:
+            self.refresh()
+        return known
+
+    @property
+    def _current(self) -> Any:
+        return self._state.current
+
+    @property
+    def _location(self) -> str | None:
+        return self._state.location
+
+    @property
+    def metadata(self) -> TableMetadata:
+        """The table's metadata."""
+        return self._state.metadata
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The same as Iceberg's JSON, with the snapshots of branches and tags alone."""
+        return self._state.document
+
+    def on_branch(self, branch: str) -> TableHandle:
+        """The same table on a branch, opened anew."""
+        other = TableHandle(self.spark, self.full_name, branch)
+        other.name = self.name
+        return other
 
     def whole_document(self) -> dict[str, Any]:
         """The metadata with every snapshot and their log; `document` has only the snapshots of branches and tags."""
@@ -106,24 +156,10 @@ class TableHandle:
         return ScratchFiles(self.io)
 
     @property
-    def full_name(self) -> str:
-        """The name with its catalog, quoted where SQL needs it."""
-        parsed = self.gateway.iceberg.spark.Spark3Util.catalogAndIdentifier(self.gateway.session, self.name)
-        identifier = parsed.identifier()
-        parts = [parsed.catalog().name(), *identifier.namespace(), identifier.name()]
-        return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
-
-    @property
     def column_types(self) -> StructType:
         """The table's columns as Spark has them."""
         converted = self.gateway.iceberg.spark.SparkSchemaUtil.convert(self._table.schema())
         return StructType.fromJson(json.loads(converted.json()))
-
-    @property
-    def catalog(self) -> str:
-        """The name of the catalog that the table is in."""
-        parsed = self.gateway.iceberg.spark.Spark3Util.catalogAndIdentifier(self.gateway.session, self.name)
-        return str(parsed.catalog().name())
 
     def new_data_location(self, file_name: str) -> str:
         """Where the table wants a new file of this name."""
@@ -185,6 +221,13 @@ def _load(gateway: Gateway, name: str) -> Any:
     if not gateway.java_class("org.apache.iceberg.HasTableOperations").isInstance(table):
         raise TableError(f"{name} is a metadata table of Iceberg", hint="name the table itself")
     return table
+
+
+def _resolved(gateway: Gateway, name: str) -> list[str]:
+    """The catalog, the namespace and the table that a name stands for now."""
+    parsed = gateway.iceberg.spark.Spark3Util.catalogAndIdentifier(gateway.session, name)
+    identifier = parsed.identifier()
+    return [str(part) for part in (parsed.catalog().name(), *identifier.namespace(), identifier.name())]
 
 
 def _load_error(spark: SparkSession, name: str, error: Exception) -> TableError:

@@ -174,7 +174,7 @@ class Snapshots(Mapping[int, Snapshot]):
                 document = history.one(snapshot_id)
                 if document is None:
                     raise KeyError(snapshot_id)
-                self._known[snapshot_id] = _snapshot(document)
+                self._known[snapshot_id] = parse_snapshot(document)
             else:
                 self._all()
         return self._known[snapshot_id]
@@ -305,10 +305,11 @@ def _partition_field(part: dict[str, Any]) -> PartitionField:
 
 
 def _snapshots(document: dict[str, Any]) -> dict[int, Snapshot]:
-    return {snapshot["snapshot-id"]: _snapshot(snapshot) for snapshot in document.get("snapshots", [])}
+    return {snapshot["snapshot-id"]: parse_snapshot(snapshot) for snapshot in document.get("snapshots", [])}
 
 
-def _snapshot(document: dict[str, Any]) -> Snapshot:
+def parse_snapshot(document: dict[str, Any]) -> Snapshot:
+    """One snapshot, of Iceberg's JSON."""
     return Snapshot(
         id=document["snapshot-id"],
         parent_id=document.get("parent-snapshot-id"),

@@ -31,12 +31,13 @@ _FIRST_ROW_ID: Final = {"name": "first_row_id", "type": ["null", "long"], "defau
 
 @dataclass(frozen=True)
 class SnapshotFiles:
-    """The manifests of a snapshot, and its deletes."""
+    """The manifests of a snapshot, and its deletes. `is_committed` says that they are those of its own list."""
 
     snapshot: Snapshot
     listing: AvroFile
     position_deletes: tuple[DeleteEntry, ...]
     equality_deletes: tuple[DeleteEntry, ...]
+    is_committed: bool = False
 
     @property
     def has_row_ids(self) -> bool:
@@ -76,7 +77,7 @@ def snapshot_files(handle: TableHandle, snapshot: Snapshot) -> SnapshotFiles | N
     """What a snapshot holds; None for an old one of format version 1, which has no manifest list and no deletes."""
     if snapshot.manifest_list is None:
         return None
-    return files_of(handle, snapshot, handle.manifests.read(snapshot.manifest_list))
+    return replace(files_of(handle, snapshot, handle.manifests.read(snapshot.manifest_list)), is_committed=True)
 
 
 def files_of(handle: TableHandle, snapshot: Snapshot, listing: AvroFile) -> SnapshotFiles:
@@ -106,12 +107,32 @@ def shadow(
             of them are in `_partition`.
         only: The data files to read; all of them when left out.
 
-    Every metadata column is there, `_last_updated_sequence_number` also on a version 2 table, where it is the data
-    sequence number of the row's file.
+    Every metadata column is there. Where there are equality deletes, `_last_updated_sequence_number` is, too, also on a
+    version 2 table, where it is the data sequence number of the row's file.
     """
+    if only is None and not extra_fields and _is_newest_and_clean(handle, files, schema_id):
+        return Shadow(_frame(handle, _pinned(handle)), partition_names(handle))
     listing = _listing(handle, files, only)
     table = static_table(handle, _document(handle, files.snapshot.id, schema_id, extra_fields), listing)
     return Shadow(as_frame(handle, table), partition_names(handle, table))
+
+
+def _is_newest_and_clean(handle: TableHandle, files: SnapshotFiles, schema_id: int) -> bool:
+    """Whether Iceberg reads just this at the head of the branch: nothing need be made up then."""
+    if files.equality_deletes or not files.is_committed or schema_id != handle.metadata.current_schema_id:
+        return False
+    head = handle.metadata.head(handle.branch)
+    return head is not None and files.snapshot.id == head.id
+
+
+def _pinned(handle: TableHandle) -> Any:
+    """The branch as it was when the handle last looked, whoever refreshes the table meanwhile.
+
+    The branch is named even if it is main: else Spark's setting `spark.wap.branch` would choose another.
+    """
+    iceberg, table = handle.gateway.iceberg, handle._table
+    operations = iceberg.StaticTableOperations(handle._current, table.io(), table.locationProvider())
+    return iceberg.spark.source.SparkTable(iceberg.BaseTable(operations, table.name())).copyWithBranch(handle.branch)
 
 
 def _listing(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[str] | None) -> AvroFile:
@@ -224,12 +245,16 @@ def static_table(handle: TableHandle, document: dict[str, Any], listing: AvroFil
 
 def as_frame(handle: TableHandle, table: Any) -> DataFrame:
     """A DataFrame over any of Iceberg's table objects, committed or not."""
+    return _frame(handle, handle.gateway.iceberg.spark.source.SparkTable(table))
+
+
+def _frame(handle: TableHandle, spark_table: Any) -> DataFrame:
     gateway = handle.gateway
     spark_sql = gateway.jvm.org.apache.spark.sql
     v2 = spark_sql.execution.datasources.v2
     none = gateway.scala_object(gateway.jvm.scala, "None")
     relation = gateway.scala_object(v2, "DataSourceV2Relation").create(
-        gateway.iceberg.spark.source.SparkTable(table),
+        spark_table,
         none,
         none,
         spark_sql.util.CaseInsensitiveStringMap.empty(),

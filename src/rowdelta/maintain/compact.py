@@ -218,7 +218,7 @@ class Compact(Operation[CompactResult]):
         name, published = f"rowdelta-compact-{uuid.uuid4().hex[:12]}", False
         try:
             create_branch(handle, name)
-            own = TableHandle(handle.spark, handle.name, name)
+            own = handle.on_branch(name)
             own.mark = handle.mark
             self._steps(own)
             made = handle.refresh().head(name)

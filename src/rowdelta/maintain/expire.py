@@ -68,7 +68,7 @@ class Expire(Operation[ExpireResult]):
 
     def plan(self) -> Plan:
         """Says which snapshots and how many files would go."""
-        owns_data = self._check()
+        owns_data = self.check()
         expiry, files = plan_expiry(self._handle, self._older_than, self._retain_last)
         if not owns_data:
             files = own_files(files, self._own_folders())
@@ -92,7 +92,7 @@ class Expire(Operation[ExpireResult]):
     def _expire(self) -> ExpireResult:
         started = time.monotonic()
         action = f"expire {self._handle.name}"
-        owns_data = self._check()
+        owns_data = self.check()
         with searching(action, self._progress):
             if owns_data:
                 expiry, files = expire_all(self._handle, self._older_than, self._retain_last)
@@ -117,8 +117,12 @@ class Expire(Operation[ExpireResult]):
         metadata = self._handle.metadata
         return [folder for folder in (metadata.location, metadata.properties.get(DELTA_DELETES)) if folder]
 
-    def _check(self) -> bool:
-        """Whether the table's data files are its own to remove; a table that may remove nothing at all is refused."""
+    def check(self) -> bool:
+        """Whether the table's data files are its own to remove.
+
+        Raises:
+            TableError: The table may remove nothing at all.
+        """
         properties = self._handle.refresh().properties
         if DELTA_SOURCE in properties:
             return False

@@ -25,7 +25,7 @@ def publish(handle: TableHandle, branch: str, snapshot_id: int) -> bool:
     """Moves a branch forward to a snapshot and refreshes the views of that branch; False where it is there already."""
     if not fast_forward(handle, branch, snapshot_id):
         return False
-    refresh_views(handle if branch == handle.branch else TableHandle(handle.spark, handle.name, branch))
+    refresh_views(handle if branch == handle.branch else handle.on_branch(branch))
     return True
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from rowdelta.iceberg import RowChange, row_filter, whole_files
+from rowdelta.iceberg import RowChange, filter_of, row_filter, whole_files
 from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.plan_steps import estimate, how
@@ -15,7 +15,7 @@ from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.target import Target, isolation_of, mode_of, open_target
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import RowFilter, TableHandle
 
@@ -64,14 +64,19 @@ class Delete(Operation[Result]):
         target = open_target(self._handle)
         if target.snapshot is None:
             return Result(seconds=time.monotonic() - started)
-        condition = row_filter(self._handle, self._where, self._alias)
+        assert target.files is not None
+        # Live rows need the keys of equality deletes, which are read for nothing where whole files go.
+        matched = None if target.files.equality_deletes else self._matched(target)
+        if matched is None or self._where is None:
+            condition = row_filter(self._handle, self._where, self._alias)
+        else:
+            condition = filter_of(self._handle, matched)
         whole = whole_files(self._handle, target.snapshot.id, condition)
         if whole is not None:
             return self._drop_files(target, condition, whole.files, whole.records, started)
-        rows = target.rows(self._alias)
-        matched = rows if self._where is None else rows.where(self._where)
-        places = places_of(target, rows)
-        touched = places.collect(places.mark(matched))
+        matched = self._matched(target) if matched is None else matched
+        places = places_of(target, matched)
+        touched = places.find(matched)
         deleted = sum(len(file.positions) for file in touched)
         if not touched:
             return Result(seconds=time.monotonic() - started)
@@ -79,10 +84,13 @@ class Delete(Operation[Result]):
         if self._mode == "copy-on-write":
             change = rewrite_files(target, touched, None, validation)
         else:
-            assert target.files is not None
             new, old = write_positions(self._handle, target.files, touched)
             change = RowChange(deletes=new, removed_deletes=old, validation=validation)
         return apply_rows(self._handle, change, started, deleted=deleted)
+
+    def _matched(self, target: Target) -> DataFrame:
+        rows = target.rows(self._alias)
+        return rows if self._where is None else rows.where(self._where)
 
     def _drop_files(self, target: Target, condition: RowFilter, files: int, records: int, started: float) -> Result:
         """Drops whole files; how many live rows they had is known only where nothing was deleted before."""

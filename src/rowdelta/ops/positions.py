@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 CODE: Final = "__rd_code"
 _BLOCK, _BIT = block_and_bit(POSITION)
+_CHECKSUM: Final = f"cast(crc32(cast({FILE} as binary)) - 2147483648L as int) AS {CODE}"
 _RUNS_OF_BATCH: Final = 64
 _FILES_KNOWN_AT_MOST: Final = 5_000  # to know them, their manifests are read
 # Twelve bytes in Arrow for the code and the position of a row, and those of a file once more, sorted.
@@ -86,6 +87,10 @@ class Places(ABC):
     @abstractmethod
     def collect(self, rows: DataFrame) -> list[FilePositions]:
         """Where marked rows are, by file."""
+
+    def find(self, rows: DataFrame) -> list[FilePositions]:
+        """Where live rows of the table are, by file."""
+        return self.collect(self.mark(rows))
 
 
 class NamedFiles(Places):
@@ -157,7 +162,7 @@ class KnownFiles(Places):
     def mark(self, rows: DataFrame) -> DataFrame:
         """The rows with the checksum or number."""
         if self._are_apart:
-            return rows.withColumn(CODE, F.expr(f"cast(crc32(cast({FILE} as binary)) - 2147483648L as int)"))
+            return rows.selectExpr("*", _CHECKSUM)
         paths = pa.array([file.path for file in self._files.values()], pa.string())
         numbers = pa.table({FILE: paths, CODE: pa.array(self._files, pa.int32())})
         return rows.join(F.broadcast(arrow_frame(self.handle.spark, numbers)), FILE)
@@ -172,6 +177,12 @@ class KnownFiles(Places):
             self._of(code, unpack_words(blocks, bits), int(counts.sum()))
             for code, (blocks, bits, counts) in _by_code(table, ["block", "word", "rows"])
         ]
+
+    def find(self, rows: DataFrame) -> list[FilePositions]:
+        """The same of rows that are not marked, with one plan less where that can be."""
+        if self.one_by_one and self._are_apart:
+            return self.collected(rows.selectExpr(_CHECKSUM, POSITION).toArrow())
+        return super().find(rows)
 
     def collected(self, table: pa.Table) -> list[FilePositions]:
         """The same of marked rows that have been collected already."""
@@ -232,7 +243,7 @@ def collect_positions_in(
     every = sum(file.records for file in files)
     one_by_one = (every if expected is None else min(expected, every)) * _BYTES_OF_ROW <= most_bytes
     known = KnownFiles(handle, files, one_by_one=one_by_one)
-    return known.collect(known.mark(rows.select(FILE, POSITION)))
+    return known.find(rows.select(FILE, POSITION))
 
 
 def dropped_partition(handle: TableHandle, spec_id: int) -> str | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as F  # noqa: N812
-
 from rowdelta.errors import InputError
 from rowdelta.iceberg import SnapshotFiles, Validation, snapshot_files
 from rowdelta.scan import check_deletes, live_rows, quote
@@ -67,8 +65,8 @@ class Target:
         schema_id = self.handle.metadata.current_schema_id
         known = self.lineage if self.files.has_row_ids else []
         rows = live_rows(self.handle, self.files, schema_id, (FILE, POSITION, *known)).live_with_places()
-        nothing = F.lit(None).cast("bigint")
-        rows = rows.withColumns({name: nothing for name in self.lineage if name not in known})
+        missing = [f"cast(null AS bigint) AS {name}" for name in self.lineage if name not in known]
+        rows = rows.selectExpr("*", *missing) if missing else rows
         return rows if alias is None else rows.alias(alias)
 
     def validation(self, condition: RowFilter, isolation: str, data_files: list[str], *, updates: bool) -> Validation:

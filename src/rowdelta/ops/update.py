@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import RowChange, row_filter, stage_rows
+from rowdelta.iceberg import RowChange, filter_of, row_filter, stage_rows
 from rowdelta.ops.assignments import assigned
 from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.kept_frames import in_few_files, kept
@@ -100,10 +100,10 @@ class Update(Operation[Result]):
         target = open_target(self._handle)
         if target.snapshot is None:
             return Result(seconds=time.monotonic() - started)
-        condition = row_filter(self._handle, self._where, self._alias)
         rows = target.rows(self._alias)
         places = places_of(target, rows)
         matched = rows if self._where is None else rows.where(self._where)
+        condition = row_filter(self._handle, None) if self._where is None else filter_of(self._handle, matched)
         values = assigned(self._handle, rows, self._values, self._alias)
         new = [value.alias(f"__rd_new_{name}") for name, value in values.items()]
         old = [*(name for name in target.columns if name not in values), *target.kept_lineage, *places.names]

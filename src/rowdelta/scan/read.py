@@ -111,6 +111,8 @@ def live_rows(
         _age(handle, files, young),
         *metadata_columns,
     )
+    if not every:
+        return LiveRows(rows, columns, [])
     rows = _with_file_ages(handle, rows, young) if _FILE in rows.columns else rows
     by_id = schema.by_id | {column.id: column for column in dropped}
     builder = DeletedKeysBuilder(
