@@ -68,6 +68,41 @@ def test_history_that_is_gone_does_not_put_the_next_resolve_off(
     assert [progress.resolved for progress in events.progress] == [False, False, True]
 
 
+def test_what_waits_to_be_published_is_not_expired(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+    table = create(spark, table_name, COLUMNS, properties=SHORT)
+    spark.sql(f"INSERT INTO {table_name} VALUES (100, 'old')")
+    events = filled(tmp_path, 5)
+    events.run(spark, table, branch="ingest", publish="main", resolve_every=2, expire_every=1)
+    assert [progress.resolved for progress in events.progress] == [False, True, False, True, False]
+    assert [progress.expired > 0 for progress in events.progress] == [False, True, False, True, False]
+    assert_same_rows(spark.table(table_name), [(0, "v4"), *((number, "a") for number in range(1, 5)), (100, "old")])
+
+
+def test_commits_of_others_count_too(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+    """The stream itself never makes a commit with an even number."""
+    table = create(spark, table_name, COLUMNS, properties=SHORT)
+
+    expired: list[int] = []
+
+    def other(progress: rd.cdc.BatchProgress) -> None:
+        expired.append(progress.expired)
+        spark.sql(f"INSERT INTO {table_name} VALUES ({100 + progress.batch_id}, 'other')")
+
+    filled(tmp_path, 3).run(spark, table, expire_every=2, on_progress=other)
+    assert expired == [0, 2, 2]
+    expected = [(0, "v2"), (1, "a"), (2, "a"), *((100 + number, "other") for number in range(3))]
+    assert_same_rows(table.refresh().read(), expected)
+
+
+def test_a_stream_that_is_refused_leaves_no_branch(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+    table = create(spark, table_name, COLUMNS, properties=SHORT)
+    with pytest.raises(rd.InputError, match="is not a positive number"):
+        filled(tmp_path, 1).run(spark, table, branch="ingest", expire_every=0)
+    with pytest.raises(rd.InputError, match="is not a positive number"):
+        filled(tmp_path, 1).run(spark, table, branch="ingest", resolve_every=0)
+    assert set(table.refresh().metadata.branches) <= {"main"}
+
+
 def test_wrong_numbers_and_tables_that_keep_all_files_are_refused(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:

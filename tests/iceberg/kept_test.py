@@ -72,8 +72,7 @@ def test_history_is_read_when_it_is_asked_for(spark: SparkSession, table_name: s
 @pytest.mark.parametrize("one_by_one", [0, 1, 32])
 def test_snapshots_come_one_by_one_or_all_at_once(*, one_by_one: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rowdelta.iceberg.metadata._READ_ONE_BY_ONE", one_by_one)
-    every = {number: {"snapshot-id": number, "parent-snapshot-id": number - 1 or None, "sequence-number": number,
-                      "timestamp-ms": number} for number in range(1, 6)}  # fmt: skip
+    every = {number: _snapshot(number, number - 1 or None) for number in range(1, 6)}
     asked: list[int | str] = []
 
     def one(number: int) -> dict[str, Any] | None:
@@ -82,18 +81,9 @@ def test_snapshots_come_one_by_one_or_all_at_once(*, one_by_one: int, monkeypatc
 
     def whole() -> dict[str, Any]:
         asked.append("all")
-        return {**document, "snapshots": list(every.values())}
+        return _document(list(every.values()), main=5)
 
-    document = {
-        "location": "file:/t",
-        "format-version": 2,
-        "schema": {"fields": []},
-        "partition-spec": [],
-        "current-snapshot-id": 5,
-        "snapshots": [every[5]],
-        "refs": {"main": {"type": "branch", "snapshot-id": 5}},
-    }
-    metadata = parse_metadata(document, History(one, whole))
+    metadata = parse_metadata(_document([every[5]], main=5), History(one, whole))
     head = metadata.head("main")
     assert not asked
     assert metadata.descends(head, 4)
@@ -111,27 +101,29 @@ def test_a_line_is_followed_no_further_than_the_ancestor_can_be() -> None:
 
     def one(number: int) -> dict[str, Any]:
         asked.append(number)
-        return snapshot(number, number - 1)
+        return _snapshot(number, number - 1)
 
-    def snapshot(number: int, parent: int) -> dict[str, Any]:
-        return {
-            "snapshot-id": number,
-            "parent-snapshot-id": parent,
-            "sequence-number": number,
-            "timestamp-ms": number,
-        }
+    document = _document([_snapshot(9, 8), _snapshot(10, 6)], main=9, fork=10)
+    metadata = parse_metadata(document, History(one, dict))
+    assert not metadata.descends(metadata.head("fork"), 9)
+    assert asked == [6]
 
-    document = {
+
+def _snapshot(number: int, parent: int | None) -> dict[str, Any]:
+    numbers = {"snapshot-id": number, "sequence-number": number, "timestamp-ms": number}
+    return numbers if parent is None else numbers | {"parent-snapshot-id": parent}
+
+
+def _document(snapshots: list[dict[str, Any]], **branches: int) -> dict[str, Any]:
+    return {
         "location": "file:/t",
         "format-version": 2,
         "schema": {"fields": []},
         "partition-spec": [],
-        "snapshots": [snapshot(9, 8), snapshot(10, 6)],
-        "refs": {"main": {"type": "branch", "snapshot-id": 9}, "fork": {"type": "branch", "snapshot-id": 10}},
+        "current-snapshot-id": branches["main"],
+        "snapshots": snapshots,
+        "refs": {name: {"type": "branch", "snapshot-id": number} for name, number in branches.items()},
     }
-    metadata = parse_metadata(document, History(one, dict))
-    assert not metadata.descends(metadata.head("fork"), 9)
-    assert asked == [6]
 
 
 def test_metadata_reads_the_past_of_its_own_time(spark: SparkSession, table_name: str) -> None:

@@ -33,7 +33,7 @@ class Catalog:
         self._failures = list(failures)
         self.name = "lake.db.t"
         self.refreshes = 0
-        self._location = ""
+        self.state = SimpleNamespace(location="")
         self.gateway = SimpleNamespace(
             iceberg=SimpleNamespace(TableMetadata=SimpleNamespace(buildFrom=lambda base: Builder(base.version)))
         )
@@ -41,7 +41,7 @@ class Catalog:
 
     def refresh(self) -> None:
         self.refreshes += 1
-        self._location = f"v{self.version}"
+        self.state = SimpleNamespace(location=f"v{self.version}")
 
     def current(self) -> Any:
         return SimpleNamespace(version=self.version, metadataFileLocation=lambda: f"v{self.version}")

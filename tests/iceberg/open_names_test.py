@@ -54,8 +54,10 @@ def test_use_does_not_move_an_open_table(
     table.upsert(changes, "id").execute()
     assert sorted(row.id for row in spark.table("seen").collect()) == [1, 2, 3, 4, 9]
     events = EventFolder(tmp_path)
-    events.add([event("d", {"id": 2, "v": ""}, None)])
-    events.run(spark, table, branch="ingest", publish="main")
+    events.add([event("d", {"id": 2, "v": ""}, None), "no JSON"])
+    events.run(spark, table, branch="ingest", publish="main", on_bad="quarantine")
+    assert [row.record for row in spark.table(f"{table_name}_quarantine").collect()] == ["no JSON"]
+    spark.sql(f"DROP TABLE {table_name}_quarantine PURGE")
     table.refresh()
     assert table.compact(options={"rewrite-all": "true"}).execute().verified
     assert table.remove_orphans().execute().orphan_files == ()

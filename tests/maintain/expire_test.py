@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql.catalog import Catalog
 
 import rowdelta as rd
 from rowdelta.iceberg import ExpiredFiles, delete_files, expiry, own_files
@@ -210,13 +212,37 @@ def test_removal_is_told_part_by_part_and_goes_on_when_the_listener_fails(
     assert {path for path in stored_files(table) if path.endswith((".avro", ".parquet"))} == live | lists
 
 
-def test_files_that_the_storage_keeps_are_not_counted(
-    spark: SparkSession, table_name: str, caplog: pytest.LogCaptureFixture
+def test_a_query_that_cannot_be_cached_again_does_not_stop_the_removal(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     table = create(spark, table_name, "id bigint, v string")
     append_ids(spark, table_name, [1])
+    table.refresh().delete().execute()
+
+    def fails(*_: object) -> None:
+        raise AnalysisException("the snapshot is gone")
+
+    monkeypatch.setattr(Catalog, "refreshTable", fails)
+    result = table.expire(dt.timedelta(0)).execute()
+    assert (result.snapshots_expired, result.data_files_removed) == (1, 1)
+    assert "cannot be computed again" in caplog.text
+
+
+@pytest.mark.parametrize("in_bulk", [True, False])
+def test_files_that_the_storage_keeps_are_not_counted(
+    spark: SparkSession,
+    table_name: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    in_bulk: bool,
+) -> None:
+    table = create(spark, table_name, "id bigint, v string")
+    append_ids(spark, table_name, [1])
+    monkeypatch.setattr("rowdelta.iceberg.removal._removes_in_bulk", lambda _: in_bulk)
     (row,) = spark.table(f"{table_name}.files").select("file_path").collect()
     stubborn = f"{table.metadata.location}/metadata"  # a folder with files in it
     assert delete_files(table._handle, [row.file_path, stubborn]) == 1
-    assert "1 of 2 files cannot be removed" in caplog.text
+    assert ("1 of 2 files cannot be removed" if in_bulk else "stays behind") in caplog.text
+    assert not Path(row.file_path).exists()
     assert delete_files(table._handle, []) == 0

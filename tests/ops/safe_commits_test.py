@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 import rowdelta as rd
+from rowdelta.iceberg import interruptible
 from rowdelta.ops import changes
+from tests.support.frames import rows
 from tests.support.tables import EDV, append_ids, create, keys, one_file
 
 if TYPE_CHECKING:
@@ -118,3 +121,37 @@ def test_a_branch_is_pruned_by_the_columns_of_the_tables_schema(spark: SparkSess
     assert branch.delete("a = 105").execute().rows_deleted == 1
     assert branch.delete("a >= 100").execute().snapshot_id is not None  # by metadata alone
     assert branch.read().count() == 0
+
+
+def test_a_branch_of_sparks_settings_is_not_what_is_changed(spark: SparkSession, table_name: str) -> None:
+    create(spark, table_name, "id bigint, v string", properties={"write.wap.enabled": "true"})
+    append_ids(spark, table_name, range(3))
+    spark.sql(f"ALTER TABLE {table_name} CREATE BRANCH audit")
+    spark.sql(f"INSERT INTO {table_name}.branch_audit VALUES (7, 'v')")
+    spark.conf.set("spark.wap.branch", "audit")
+    try:
+        table = rd.table(spark, table_name)
+        assert table.delete("id IN (1, 7)").execute().rows_deleted == 1
+        assert table.update().set("v", "'w'").where("id % 2 = 0").execute().rows_updated == 2
+    finally:
+        spark.conf.unset("spark.wap.branch")
+    assert rows(spark.table(table_name)) == [(0, "w"), (2, "w")]
+    assert rows(spark.table(f"{table_name}.branch_audit").select("id")) == [(0,), (1,), (2,), (7,)]
+
+
+def test_work_that_must_be_finished_is_no_part_of_the_callers_group(spark: SparkSession, table_name: str) -> None:
+    """A streaming query cancels the jobs of its group when it is stopped."""
+    handle = create(spark, table_name, "id bigint, v string")._handle
+    found: list[str | None] = []
+
+    def look() -> str | None:
+        return spark.sparkContext.getLocalProperty("spark.jobGroup.id")
+
+    def run() -> None:
+        spark.sparkContext.setJobGroup("query", "")
+        found.extend(interruptible(handle, look, cancel=cancel) for cancel in (True, False))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert found == ["query", None]

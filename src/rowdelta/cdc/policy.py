@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.cdc.marks import STREAM
-from rowdelta.errors import CommitConflictError, InputError, TableError
+from rowdelta.errors import CommitConflictError, InputError, RowDeltaError
 from rowdelta.ops.changes import publish
 
 if TYPE_CHECKING:
@@ -102,7 +102,10 @@ class ResolvePolicy:
 
 @dataclass(frozen=True)
 class ExpirePolicy:
-    """Expires old snapshots every so many commits to the table, by the table's own limits, or never."""
+    """Expires old snapshots every so many commits to the table, by the table's own limits, or never.
+
+    Whoever commits them: sequence numbers count. A restart makes no difference, because a round begins at a multiple.
+    """
 
     every: int | None = None
 
@@ -115,17 +118,14 @@ class ExpirePolicy:
         if self.every is not None:
             table.expire().check()
 
-    def after_commit(self, table: Table, since: int) -> int:
-        """Expires if it is time; returns how many snapshots are gone. What goes wrong puts it off.
+    def round(self, table: Table) -> int:
+        """The number of the round that the table is in."""
+        return 0 if self.every is None else table.metadata.last_sequence_number // self.every
 
-        Args:
-            table: The table, as it is now.
-            since: The table's last sequence number before the batch.
-        """
-        if self.every is None or table.metadata.last_sequence_number // self.every == since // self.every:
-            return 0
+    def expire(self, table: Table) -> int:
+        """Expires; returns how many snapshots are gone. What goes wrong puts it off."""
         try:
             return table.expire().execute().snapshots_expired
-        except TableError as error:
-            log.warning("the stream goes on without expiring snapshots: %s", error)
+        except RowDeltaError as error:
+            log.warning("the stream goes on, and expires snapshots later: %s", error)
             return 0

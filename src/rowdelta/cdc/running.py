@@ -54,6 +54,7 @@ class RunningStream:
         self._done: int | None = None
         self._is_first = True
         self._commits = 0
+        self._round: int | None = None
         self._error: BaseException | None = None
         self.progress: list[BatchProgress] = []
 
@@ -92,7 +93,8 @@ class RunningStream:
         if self._done is not None and batch_id <= self._done:
             self._tell(BatchProgress(self.stream_id, batch_id, replayed=True, commits=self._commits))
             return
-        since = table.metadata.last_sequence_number
+        if self._round is None:
+            self._round = stream.expiry.round(table)
         stream.policy.before_batch(table)
         progress = self._taken(table, batch, mark)
         self._done, self._is_first = batch_id, False
@@ -101,9 +103,17 @@ class RunningStream:
             started = time.monotonic()
             if stream.policy.after_commit(table, mark.stream_id):
                 progress = replace(progress, resolved=True, debt=live_equality_deletes(table.refresh()))
-            expired = stream.expiry.after_commit(table, since)
+            expired = self._expired(table)
             progress = replace(progress, expired=expired, seconds=progress.seconds + time.monotonic() - started)
         self._tell(replace(progress, commits=self._commits))
+
+    def _expired(self, table: Table) -> int:
+        """Expires if it is time, and nothing waits to be published: snapshots lead from one branch to the other."""
+        policy, expiry = self._stream.policy, self._stream.expiry
+        if expiry.round(table) == self._round or policy.is_behind(table):
+            return 0
+        self._round = expiry.round(table)
+        return expiry.expire(table)
 
     def _taken(self, table: Table, batch: DataFrame, mark: BatchMark) -> BatchProgress:
         """Takes a batch; one that sets some columns alone reads the table, and another writer may have been faster."""

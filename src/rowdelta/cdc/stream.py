@@ -178,18 +178,18 @@ def stream(
     handle = table._handle  # noqa: SLF001 - a table's own stream
     if scope == "partition" and isinstance(records, Debezium):
         _check_key_tells_partition(handle, rules.key)
+    policy, expiry = ResolvePolicy(resolve_every, max_debt, publish), ExpirePolicy(expire_every)
+    expiry.check(table)
     target = _on_branch(table, branch)
     if publish is not None:
         target.metadata.head(publish)  # a branch that does not exist fails here, not after some batches
-    expiry = ExpirePolicy(expire_every)
-    expiry.check(target)
-    spare = quarantine_of(target.name) if quarantine is None else quarantine
+    spare = quarantine_of(handle.full_name) if quarantine is None else quarantine
     return ChangeStream(
         source,
         target,
         records,
         rules,
-        ResolvePolicy(resolve_every, max_debt, publish),
+        policy,
         expiry,
         Quarantine(handle.spark, spare if on_bad == "quarantine" else None),
         stream_id,

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from rowdelta.iceberg.arrow import arrow_frame
 from rowdelta.iceberg.bounds import comparable
-from rowdelta.iceberg.commit import NewDelete, RowChange, Uncommitted, Validation, commit, marked
+from rowdelta.iceberg.commit import NewDelete, RowChange, Uncommitted, Validation, commit, marked, show_to_spark
 from rowdelta.iceberg.content_files import ContentFile
 from rowdelta.iceberg.data_footers import footer_files, parquet_footers
 from rowdelta.iceberg.delete_files import encoding_of, list_delete_files, partition_text
 from rowdelta.iceberg.delete_rows import column_path, delete_rows, position_rows
 from rowdelta.iceberg.delta_log import DeltaLog, DeltaSnapshot, LogFile
-from rowdelta.iceberg.expiry import ExpiredFiles, Expiry, expire_all, expire_own, own_files, plan_expiry
+from rowdelta.iceberg.expiry import (
+    ExpiredFiles,
+    Expiry,
+    expire_all,
+    expire_own,
+    expiry_between,
+    own_files,
+    plan_expiry,
+)
 from rowdelta.iceberg.expressions import (
     RowFilter,
     ScanSize,
@@ -107,6 +115,7 @@ __all__ = [
     "encoding_of",
     "expire_all",
     "expire_own",
+    "expiry_between",
     "fast_forward",
     "files_of",
     "filter_of",
@@ -134,6 +143,7 @@ __all__ = [
     "scan_size",
     "scope",
     "shadow",
+    "show_to_spark",
     "size_in_bytes",
     "snapshot_files",
     "sql_type",

@@ -174,13 +174,13 @@ def commit(handle: TableHandle, change: RowChange) -> Snapshot:
             attempt.clean_up(None)
             _remove_files(handle, change)
         raise
-    handle.has_changed()
-    _show_to_spark(handle)
+    handle.refresh()
+    show_to_spark(handle)
     assert attempt.snapshot is not None
     return attempt.snapshot
 
 
-def _show_to_spark(handle: TableHandle) -> None:
+def show_to_spark(handle: TableHandle) -> None:
     """Makes Spark forget what it knew of the table; the commit has happened, so a failure here must not fail it."""
     try:
         handle.spark.catalog.refreshTable(handle.full_name)

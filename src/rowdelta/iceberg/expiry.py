@@ -72,15 +72,14 @@ def plan_expiry(handle: TableHandle, older_than_ms: int | None, retain_last: int
     transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
     after = metadata_document(handle.gateway, transaction.table().operations().current())
     before = handle.whole_document()
-    return _difference(before, after), expired_files(handle, before, after)
+    return expiry_between(before, after), expired_files(handle, before, after)
 
 
-def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> tuple[Expiry, ExpiredFiles]:
+def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> ExpiredFiles:
     """Expires snapshots, and finds every file that only these needed, by Iceberg's Spark action.
 
     The files are the caller's to remove: nobody would find them afterwards.
     """
-    before = handle.whole_document()
     gateway = handle.gateway
     try:
         action = gateway.iceberg.spark.actions.SparkActions.get(gateway.session).expireSnapshots(handle._table)
@@ -91,23 +90,21 @@ def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int 
         found = DataFrame(action.expireFiles().toDF(), handle.spark).select("path", "type").toArrow()
     except JavaError as error:
         raise _failed(error) from error
-    handle.refresh()
     paths: dict[str, list[str]] = {kind: [] for kind in _KINDS.values()}
     for path, kind in zip(*(column.to_pylist() for column in found.columns), strict=True):
         paths[_KINDS.get(kind, "statistics")].append(path)
-    files = ExpiredFiles(
+    return ExpiredFiles(
         data=dict.fromkeys(paths["data"], 0),
         deletes=dict.fromkeys(paths["deletes"], 0),
         manifests=tuple(paths["manifests"]),
         manifest_lists=tuple(paths["manifest_lists"]),
         statistics=tuple(paths["statistics"]),
     )
-    return _difference(before, handle.whole_document()), files
 
 
 def expire_own(
     handle: TableHandle, older_than_ms: int | None, retain_last: int | None, folders: Sequence[str]
-) -> tuple[Expiry, ExpiredFiles]:
+) -> ExpiredFiles:
     """Expires snapshots of a table whose data files belong to someone else.
 
     The files to remove are metadata and delete files in the table's own folders; no data file is ever among them.
@@ -120,7 +117,7 @@ def expire_own(
         raise _failed(error) from error
     handle.refresh()
     after = handle.whole_document()
-    return _difference(before, after), own_files(expired_files(handle, before, after), folders)
+    return own_files(expired_files(handle, before, after), folders)
 
 
 def own_files(files: ExpiredFiles, folders: Sequence[str]) -> ExpiredFiles:
@@ -174,7 +171,8 @@ def _expire_in_transaction(handle: TableHandle, older_than_ms: int | None, retai
     return transaction
 
 
-def _difference(before: dict[str, Any], after: dict[str, Any]) -> Expiry:
+def expiry_between(before: dict[str, Any], after: dict[str, Any]) -> Expiry:
+    """What one state of the metadata has and a later one has not."""
     kept = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
     return Expiry(
         tuple(s["snapshot-id"] for s in before.get("snapshots", []) if s["snapshot-id"] not in kept),

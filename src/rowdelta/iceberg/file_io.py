@@ -73,14 +73,12 @@ class FileIO:
                     stream.write(data)
             finally:
                 stream.close()
-        except Py4JJavaError as error:
+        except BaseException as error:  # an interrupt, too
             self.discard([path])
-            raise _unwritable(path, error) from error
-        except OSError as error:  # of the file that large data go through
-            self.discard([path])
-            raise TableError(f"cannot write {path}: {error}") from error
-        except BaseException:  # an interrupt
-            self.discard([path])
+            if isinstance(error, Py4JJavaError):
+                raise _unwritable(path, error) from error
+            if isinstance(error, OSError):  # of the file that large data go through
+                raise TableError(f"cannot write {path}: {error}") from error
             raise
 
     def delete(self, paths: Iterable[str]) -> None:
@@ -88,13 +86,20 @@ class FileIO:
         for path in paths:
             self._delete(path)
 
-    def discard(self, paths: Iterable[str]) -> None:
-        """Removes files that nothing refers to, as far as it can be done: one that stays is an orphan, and no error."""
+    def discard(self, paths: Iterable[str]) -> int:
+        """Removes files that nothing refers to, as far as it can be done: one that stays is an orphan, and no error.
+
+        Returns:
+            How many are gone.
+        """
+        gone = 0
         for path in paths:
             try:
                 self._delete(path)
+                gone += 1
             except TableError as error:  # noqa: PERF203 - each file for itself
                 log.warning("a file that is not needed stays behind: %s", error.message)
+        return gone
 
     def _delete(self, path: str) -> None:
         try:

@@ -41,10 +41,10 @@ class CommitMark:
 
 
 @dataclass(frozen=True)
-class _State:
+class TableState:
     """A table as it was at one moment: in Java, as JSON with the snapshots of branches and tags, and parsed."""
 
-    current: Any
+    current: Any = field(repr=False)
     location: str | None
     document: dict[str, Any]
     metadata: TableMetadata
@@ -67,7 +67,7 @@ class TableHandle:
         self._table: Any = _load(self.gateway, name)
         self.catalog, *rest = _resolved(self.gateway, name)
         self.full_name = ".".join(f"`{part.replace('`', '``')}`" for part in (self.catalog, *rest))
-        self._known: _State | None = None
+        self._state: TableState | None = None
         self.mark = CommitMark()
         self.puffin_footers: Recent[PuffinFile] = Recent()
         self.live_frames: dict[tuple[int, int, int], DataFrame] = {}  # a snapshot never changes, nor does a frame of it
@@ -82,44 +82,33 @@ class TableHandle:
             raise _load_error(self.spark, self.name, error) from error
         current = self._table.operations().current()
         location = current.metadataFileLocation()
-        if self._known is None or location is None or location != self._known.location:  # a file never changes
+        state = self._state
+        if state is None or location is None or location != state.location:  # a metadata file never changes
             document = metadata_document(self.gateway, _without_history(self.gateway, current))
             document["snapshot-log"] = []
             history = History(
                 partial(_snapshot, self.gateway, current), partial(metadata_document, self.gateway, current)
             )
-            self._known = _State(current, location, document, parse_metadata(document, history))
+            self._state = state = TableState(current, location, document, parse_metadata(document, history))
             self.manifests.after_change()
             self.puffin_footers.after_change()
-        return self._known.metadata
-
-    def has_changed(self) -> None:
-        """The table is another now: it is looked at again when someone asks."""
-        self._known = None
+        return state.metadata
 
     @property
-    def _state(self) -> _State:
-        while (known := self._known) is None:
-            self.refresh()
-        return known
-
-    @property
-    def _current(self) -> Any:
-        return self._state.current
-
-    @property
-    def _location(self) -> str | None:
-        return self._state.location
+    def state(self) -> TableState:
+        """All that the last `refresh()` saw; another thread may refresh between two looks at the handle."""
+        assert self._state is not None
+        return self._state
 
     @property
     def metadata(self) -> TableMetadata:
         """The table's metadata."""
-        return self._state.metadata
+        return self.state.metadata
 
     @property
     def document(self) -> dict[str, Any]:
         """The same as Iceberg's JSON, with the snapshots of branches and tags alone."""
-        return self._state.document
+        return self.state.document
 
     def on_branch(self, branch: str) -> TableHandle:
         """The same table on a branch, opened anew."""
@@ -129,14 +118,14 @@ class TableHandle:
 
     def whole_document(self) -> dict[str, Any]:
         """The metadata with every snapshot and their log; `document` has only the snapshots of branches and tags."""
-        return metadata_document(self.gateway, self._current)
+        return metadata_document(self.gateway, self.state.current)
 
     def snapshot_document(self, snapshot_id: int) -> dict[str, Any]:
         """What the metadata says of one snapshot."""
         for snapshot in self.document["snapshots"]:
             if snapshot["snapshot-id"] == snapshot_id:
                 return dict(snapshot)
-        found = _snapshot(self.gateway, self._current, snapshot_id)
+        found = _snapshot(self.gateway, self.state.current, snapshot_id)
         assert found is not None
         return found
 

@@ -34,12 +34,13 @@ def interruptible(handle: TableHandle, work: Callable[[], Found], *, cancel: boo
     Args:
         handle: The table, for its Spark session.
         work: What to run; where it fails it cleans up after itself.
-        cancel: Whether Ctrl-C cancels Spark's jobs. Where it does not, the work is finished first.
+        cancel: Whether Ctrl-C cancels Spark's jobs. Where it does not, the work is finished first, and a streaming
+            query that stops does not cancel it either.
 
     Raises:
         KeyboardInterrupt: After the work has ended. A second Ctrl-C does not wait.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if cancel and threading.current_thread() is not threading.main_thread():
         with handle.scratch.action():
             return work()
     future: Future[Found] = Future()
@@ -55,7 +56,9 @@ def interruptible(handle: TableHandle, work: Callable[[], Found], *, cancel: boo
         except BaseException as error:  # noqa: BLE001 - the main thread raises it
             future.set_exception(error)
 
-    thread = InheritableThread(target=run, name="rowdelta", daemon=True)
+    # Jobs of another kind of thread do not belong to the group of the caller's, which a streaming query cancels.
+    kind = InheritableThread if cancel else threading.Thread
+    thread = kind(target=run, name="rowdelta", daemon=True)
     with _no_other_job_cancelled():
         try:
             thread.start()
@@ -72,7 +75,8 @@ def interruptible(handle: TableHandle, work: Callable[[], Found], *, cancel: boo
 def _no_other_job_cancelled() -> Iterator[None]:
     """PySpark's own handler of Ctrl-C cancels every job of the process; here, those of the work are enough."""
     before = signal.getsignal(signal.SIGINT)
-    if getattr(before, "__module__", None) != "pyspark.core.context":
+    is_sparks = getattr(before, "__module__", None) == "pyspark.core.context"
+    if not is_sparks or threading.current_thread() is not threading.main_thread():
         yield
         return
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -35,7 +35,7 @@ def commit_metadata(handle: TableHandle, change: Callable[[Any], Any | None], wh
         handle.refresh()
         operations: Any = handle._table.operations()
         base = operations.current()
-        if base.metadataFileLocation() != handle._location:
+        if base.metadataFileLocation() != handle.state.location:
             continue  # another thread has refreshed the same table object since
         changed = change(handle.gateway.iceberg.TableMetadata.buildFrom(base))
         if changed is None:

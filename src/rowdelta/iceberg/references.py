@@ -33,7 +33,8 @@ def check_fast_forward(handle: TableHandle, branch: str, snapshot_id: int) -> No
     target = handle.metadata.snapshots.get(snapshot_id)
     if head is not None and not handle.metadata.descends(target, head.snapshot_id):
         raise InputError(
-            f"branch {branch!r} has commits that {handle.branch!r} does not have: it cannot be moved forward to it",
+            f"branch {branch!r} has commits that {handle.branch!r} does not have, or the snapshots between them have "
+            "expired: it cannot be moved forward to it",
             hint=f"bring the commits of {branch!r} into {handle.branch!r} first, or start the branch anew from it",
         )
 
@@ -47,7 +48,7 @@ def fast_forward(handle: TableHandle, branch: str, snapshot_id: int, start_id: i
         handle: The table.
         branch: The branch.
         snapshot_id: The snapshot.
-        start_id: Where the branch must still be; left out, any ancestor of the snapshot will do.
+        start_id: Where the branch must still be, an ancestor of the snapshot; left out, any ancestor will do.
 
     Raises:
         CommitConflictError: The branch is not where it must be any more.
@@ -60,7 +61,8 @@ def fast_forward(handle: TableHandle, branch: str, snapshot_id: int, start_id: i
             return None
         if start_id is not None and (head is None or head.snapshot_id != start_id):
             raise CommitConflictError(f"another writer changed branch {branch!r} meanwhile", hint="run it again")
-        check_fast_forward(handle, branch, snapshot_id)
+        if start_id is None:
+            check_fast_forward(handle, branch, snapshot_id)
         return builder.setBranchSnapshot(snapshot_id, branch)
 
     if not commit_metadata(handle, move, f"branch {branch!r} was moved"):

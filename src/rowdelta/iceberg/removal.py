@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
 
 from py4j.protocol import Py4JJavaError
 
@@ -15,25 +16,26 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg.handle import TableHandle
 
-log = logging.getLogger("rowdelta")
+log: Final = logging.getLogger("rowdelta")
+_AT_ONCE: Final = 8
 
 
 def delete_files(handle: TableHandle, paths: Sequence[str]) -> int:
-    """Removes files in bulk where the storage can, else in parallel; what cannot be removed is logged and left.
+    """Removes files, in bulk where the storage can; what cannot be removed is logged and left.
 
     Returns:
-        How many are gone. A storage that cannot remove in bulk does not say what failed, so that all are counted.
+        How many are gone.
     """
     if not paths:
         return 0
     gateway, io = handle.gateway, handle._table.io()
+    if not _removes_in_bulk(handle):
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return sum(pool.map(lambda path: handle.io.discard([path]), paths))
     # As one text: py4j would send a list one by one.
     listed = gateway.iceberg.util.JsonUtil.mapper().readValue(
         json.dumps(list(paths)), gateway.java_class("java.util.ArrayList")
     )
-    if not gateway.java_class("org.apache.iceberg.io.SupportsBulkOperations").isInstance(io):
-        gateway.iceberg.CatalogUtil.deleteFiles(io, listed, "unreachable", True)
-        return len(paths)
     try:
         io.deleteFiles(listed)
     except JavaError as error:
@@ -43,3 +45,8 @@ def delete_files(handle: TableHandle, paths: Sequence[str]) -> int:
         log.warning("%s of %s files cannot be removed: %s", f"{failed:,}", f"{len(paths):,}", java_message(error))
         return len(paths) - failed
     return len(paths)
+
+
+def _removes_in_bulk(handle: TableHandle) -> bool:
+    bulk = handle.gateway.java_class("org.apache.iceberg.io.SupportsBulkOperations")
+    return bool(bulk.isInstance(handle._table.io()))

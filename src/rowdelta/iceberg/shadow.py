@@ -22,8 +22,8 @@ from rowdelta.iceberg.scratch import scratch_folder
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from rowdelta.iceberg.handle import TableHandle
-    from rowdelta.iceberg.metadata import Field, Snapshot
+    from rowdelta.iceberg.handle import TableHandle, TableState
+    from rowdelta.iceberg.metadata import Field, Snapshot, TableMetadata
 
 ROW_LINEAGE_VERSION: Final = 3
 _FIRST_ROW_ID: Final = {"name": "first_row_id", "type": ["null", "long"], "default": None, "field-id": 520}
@@ -110,28 +110,37 @@ def shadow(
     Every metadata column is there. Where there are equality deletes, `_last_updated_sequence_number` is, too, also on a
     version 2 table, where it is the data sequence number of the row's file.
     """
-    if only is None and not extra_fields and _is_newest_and_clean(handle, files, schema_id):
-        return Shadow(_frame(handle, _pinned(handle)), partition_names(handle))
+    state = handle.state
+    if only is None and not extra_fields and _is_newest_and_clean(handle.branch, state.metadata, files, schema_id):
+        table = _pinned(handle, state)
+        return Shadow(_frame(handle, table), partition_names(handle, table.table()))
     listing = _listing(handle, files, only)
     table = static_table(handle, _document(handle, files.snapshot.id, schema_id, extra_fields), listing)
     return Shadow(as_frame(handle, table), partition_names(handle, table))
 
 
-def _is_newest_and_clean(handle: TableHandle, files: SnapshotFiles, schema_id: int) -> bool:
-    """Whether Iceberg reads just this at the head of the branch: nothing need be made up then."""
-    if files.equality_deletes or not files.is_committed or schema_id != handle.metadata.current_schema_id:
-        return False
-    head = handle.metadata.head(handle.branch)
-    return head is not None and files.snapshot.id == head.id
+def _is_newest_and_clean(branch: str, metadata: TableMetadata, files: SnapshotFiles, schema_id: int) -> bool:
+    """Whether Iceberg reads just this at the head of the branch: nothing need be made up then.
+
+    Not where the snapshot has an older schema: Iceberg takes the columns of a filter for those of that one.
+    """
+    head = metadata.head(branch)
+    return (
+        not files.equality_deletes
+        and files.is_committed
+        and head is not None
+        and files.snapshot.id == head.id
+        and schema_id == head.schema_id == metadata.current_schema_id
+    )
 
 
-def _pinned(handle: TableHandle) -> Any:
-    """The branch as it was when the handle last looked, whoever refreshes the table meanwhile.
+def _pinned(handle: TableHandle, state: TableState) -> Any:
+    """The branch as it was, whoever refreshes the table meanwhile.
 
     The branch is named even if it is main: else Spark's setting `spark.wap.branch` would choose another.
     """
     iceberg, table = handle.gateway.iceberg, handle._table
-    operations = iceberg.StaticTableOperations(handle._current, table.io(), table.locationProvider())
+    operations = iceberg.StaticTableOperations(state.current, table.io(), table.locationProvider())
     return iceberg.spark.source.SparkTable(iceberg.BaseTable(operations, table.name())).copyWithBranch(handle.branch)
 
 

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import InputError, TableError
-from rowdelta.iceberg import expire_all, expire_own, interruptible, own_files, plan_expiry
+from rowdelta.iceberg import (
+    expire_all,
+    expire_own,
+    expiry_between,
+    interruptible,
+    own_files,
+    plan_expiry,
+    show_to_spark,
+)
 from rowdelta.maintain.cutoff import cutoff_ms, shown
 from rowdelta.maintain.progress import searching
 from rowdelta.maintain.removal import remove_files
@@ -93,15 +101,19 @@ class Expire(Operation[ExpireResult]):
         started = time.monotonic()
         action = f"expire {self._handle.name}"
         owns_data = self.check()
+        before = self._handle.whole_document()
         with searching(action, self._progress):
             if owns_data:
-                expiry, files = expire_all(self._handle, self._older_than, self._retain_last)
+                files = expire_all(self._handle, self._older_than, self._retain_last)
             else:
-                expiry, files = expire_own(self._handle, self._older_than, self._retain_last, self._own_folders())
-        if expiry.snapshots:
-            self._handle.spark.catalog.refreshTable(self._handle.full_name)
-            refresh_views(self._handle)
+                files = expire_own(self._handle, self._older_than, self._retain_last, self._own_folders())
+        # First of all: whatever fails later, nobody would find the files afterwards.
         gone = remove_files(self._handle, action, files.by_kind, self._progress, all_the_same=True)
+        self._handle.refresh()
+        expiry = expiry_between(before, self._handle.whole_document())
+        if expiry.snapshots:
+            show_to_spark(self._handle)
+            refresh_views(self._handle)
         return ExpireResult(
             delete_files_removed=gone["deletes"],
             seconds=time.monotonic() - started,

@@ -70,13 +70,13 @@ class Progress:
             >>> now.seconds_left
             6.0
         """
-        done, total = self.measure
+        done, total = _measure(self)
         return self.seconds * (total - done) / done if done else None
 
-    @property
-    def measure(self) -> tuple[int, int]:
-        """What is done and what there is, in rows, or in files where rows are not known."""
-        return (self.rows_done, self.rows) if self.rows else (self.files_done, self.files)
+
+def _measure(now: Progress) -> tuple[int, int]:
+    """What is done and what there is, in rows, or in files where rows are not known."""
+    return (now.rows_done, now.rows) if now.rows else (now.files_done, now.files)
 
 
 OnProgress: TypeAlias = "Callable[[Progress], None]"
@@ -153,10 +153,10 @@ def searching(action: str, listener: OnProgress | None) -> Iterator[None]:
 @contextmanager
 def _bar(start: Progress) -> Iterator[OnProgress]:
     with _bars() as bars:
-        task = bars.add_task(start.action, total=start.measure[1], done=_said(start))
+        task = bars.add_task(start.action, total=_measure(start)[1], done=_said(start))
 
         def show(now: Progress) -> None:
-            bars.update(task, completed=now.measure[0], done=_said(now))
+            bars.update(task, completed=_measure(now)[0], done=_said(now))
 
         yield show
 

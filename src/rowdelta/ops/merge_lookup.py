@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from pyspark.sql import DataFrame
 
-    from rowdelta.iceberg import TableHandle
+    from rowdelta.iceberg import Field, TableHandle
     from rowdelta.ops.merge_keys import OnCondition
     from rowdelta.scan import KeyBits
 
@@ -68,9 +68,14 @@ def may_look_up(handle: TableHandle, source: DataFrame, on: OnCondition) -> bool
     """Whether a condition compares one integer column with one of the source, of the same type."""
     if len(on.pairs) != 1:
         return False
+    column, right = _pair(handle, on)
+    return column.type_name in _TYPES and handle.column_types[column.name].dataType == source.schema[right].dataType
+
+
+def _pair(handle: TableHandle, on: OnCondition) -> tuple[Field, str]:
+    """The column of the table, and the name of the source's."""
     ((left, right),) = on.pairs.items()
-    column, kind = handle.metadata.schema.find(quote(left)), handle.column_types[left].dataType
-    return column.type_name in _TYPES and kind == source.schema[right].dataType
+    return handle.metadata.schema.find(quote(left)), right
 
 
 def is_small(source: DataFrame) -> bool:
@@ -81,8 +86,8 @@ def is_small(source: DataFrame) -> bool:
 
 def lookup_of(handle: TableHandle, source: DataFrame, on: OnCondition) -> KeyLookup | None:
     """The keys of a source that `may_look_up`; None where they are too far apart for a bitmap."""
-    ((left, right),) = on.pairs.items()
-    column, kind = handle.metadata.schema.find(quote(left)), source.schema[right].dataType
+    column, right = _pair(handle, on)
+    kind = source.schema[right].dataType
     key = F.col(quote(right))
     table = source.where(key.isNotNull()).select(key.cast("bigint").alias(_KEY), SOURCE).toArrow()
     keys, numbers = table[_KEY].to_numpy(), table[SOURCE].to_numpy()
@@ -90,5 +95,5 @@ def lookup_of(handle: TableHandle, source: DataFrame, on: OnCondition) -> KeyLoo
     bits = key_bits(handle.spark, keys[order], integer_sql(column, column.sql))
     if bits is None:
         return None
-    within = limits(left, kind.simpleString(), str(bits.low), str(bits.high))
+    within = limits(column.name, kind.simpleString(), str(bits.low), str(bits.high))
     return KeyLookup(keys[order], numbers[order], bits, within, decides=on.is_complete)
