@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gc
 import time
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ BIG, SMALL = "lake.bench.big", "lake.bench.little"
 MERGE = UPSERT.format(target=f"{BIG}.branch_fresh", source="bench_changes")
 MERGED_BATCHES = 5
 NEIGHBOURS = 5
+RETAINED = 10
 MEMORY_BATCHES = {"small": 60, "medium": 200, "large": 500}
 
 
@@ -26,7 +28,8 @@ def run(spark: SparkSession, scale: str, folder: Path) -> list[Measure]:
     count = SCALES[scale]
     for name, some in ((BIG, count), (SMALL, count // 10)):
         make_table(spark, name, some, properties=VECTORS | MERGE_ON_READ)
-    return [*_upserts(spark, count), _stream(spark, count, folder), _memory(spark, scale, folder)]
+    memory = [_memory(spark, scale, folder, expires=expires) for expires in (True, False)]
+    return [*_upserts(spark, count), _stream(spark, count, folder), *memory]
 
 
 def _fresh(spark: SparkSession, name: str) -> rd.Table:
@@ -106,27 +109,34 @@ def _stream(spark: SparkSession, count: int, folder: Path) -> Measure:
     return Measure(name, round(ours / theirs, 1), ">= 8", detail=detail)
 
 
-def _memory(spark: SparkSession, scale: str, folder: Path) -> Measure:
+def _memory(spark: SparkSession, scale: str, folder: Path, *, expires: bool) -> Measure:
     """What the driver keeps of micro-batches: its memory after a fifth of them, and after all.
 
-    What a collection leaves differs by tens of MiB from one batch to the next; the least of five in a row counts.
+    What a collection leaves differs by tens of MiB from one batch to the next; the least of five in a row counts. Where
+    snapshots expire, both times are right after an expiry.
     """
     batches = MEMORY_BATCHES[scale]
-    files = _batch_files(spark, folder / "small", 20_000, 1, 1_000)
+    early, every = batches // 5, batches // 10
+    files = _batch_files(spark, folder / f"small-{expires}", 20_000, 1, 1_000)
     changes = spark.read.parquet(f"{files}/batch=0000").cache()
     changes.count()
     table = _fresh(spark, SMALL)
     kept: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
-    for number in range(batches):
+    for number in range(batches + NEIGHBOURS):
         table.upsert(changes, "id").execute()
-        if 0 <= number - batches // 5 < NEIGHBOURS or number >= batches - NEIGHBOURS:
-            kept[number > batches // 2].append(_kept_mb(spark))
+        if expires and number % every == 0:
+            table.expire(dt.timedelta(0), RETAINED).execute()
+        if early <= number < early + NEIGHBOURS or number >= batches:
+            kept[number >= batches].append(_kept_mb(spark))
     changes.unpersist()
     seen = [[min(some) for some in zip(*kept[late], strict=True)] for late in (False, True)]
     names = ("python", "heap")
     detail = {f"{name}_mb": [some[at] for some in seen] for at, name in enumerate(names)}
     growth = round(sum(seen[1]) - sum(seen[0]), 1)
-    return Measure(f"driver memory growth from batch {batches // 5} to batch {batches}", growth, "none", "MiB", detail)
+    name = f"driver memory growth from batch {early} to batch {batches}"
+    if not expires:
+        return Measure(f"{name}, no snapshot expires", growth, unit="MiB", detail=detail)
+    return Measure(f"{name}, snapshots expire every {every}", growth, "none", "MiB", detail)
 
 
 def _kept_mb(spark: SparkSession) -> tuple[float, float]:
