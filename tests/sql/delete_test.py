@@ -70,7 +70,6 @@ def test_a_wrong_delete_has_sparks_position(pair: Pair) -> None:
 
 
 def test_other_tables_are_sparks_and_still_see_live_rows(pair: Pair, spark: SparkSession) -> None:
-    spark.conf.set("spark.databricks.delta.snapshotPartitions", 1)
     try:
         spark.sql("CREATE TABLE default.delta_orders USING delta AS SELECT id FROM range(10)")
         rd.sql(spark, "DELETE FROM delta_orders WHERE id > 4")
@@ -83,7 +82,6 @@ def test_other_tables_are_sparks_and_still_see_live_rows(pair: Pair, spark: Spar
         assert spark.table("default.delta_orders").count() == 19
     finally:
         spark.sql("DROP TABLE IF EXISTS default.delta_orders")
-        spark.conf.unset("spark.databricks.delta.snapshotPartitions")
 
 
 def test_a_table_of_format_version_1_is_sparks(spark: SparkSession, table_name: str) -> None:
