@@ -47,7 +47,7 @@ def run(pair: Copies, statement: str) -> None:
     ("way", "kind"),
     [
         ("rows", KINDS[0]),
-        ("words", KINDS[0]),
+        pytest.param("words", KINDS[0], marks=pytest.mark.slow),
         ("paths", KINDS[0]),
         pytest.param("words", KINDS[2], marks=pytest.mark.slow),
         pytest.param("paths", KINDS[1], marks=pytest.mark.slow),

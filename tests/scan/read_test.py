@@ -118,6 +118,7 @@ def test_exact_keys_too_large_to_broadcast_are_shuffled_too(spark: SparkSession,
     assert sorted(row[0] for row in frame.collect()) == [0, 2, 3] == ids(table)
 
 
+@pytest.mark.slow
 def test_twenty_vectors_of_twenty_ages_are_one_join(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(50))
