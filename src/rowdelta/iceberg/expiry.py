@@ -103,13 +103,17 @@ def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int 
 
 
 def expire_own(
-    handle: TableHandle, older_than_ms: int | None, retain_last: int | None, folders: Sequence[str]
+    handle: TableHandle,
+    before: dict[str, Any],
+    older_than_ms: int | None,
+    retain_last: int | None,
+    folders: Sequence[str],
 ) -> ExpiredFiles:
     """Expires snapshots of a table whose data files belong to someone else.
 
-    The files to remove are metadata and delete files in the table's own folders; no data file is ever among them.
+    `before` is the metadata with every snapshot. The files to remove are metadata and delete files in the table's own
+    folders; no data file is ever among them.
     """
-    before = handle.whole_document()
     transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
     try:
         transaction.commitTransaction()

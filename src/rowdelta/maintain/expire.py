@@ -106,7 +106,8 @@ class Expire(Operation[ExpireResult]):
             if owns_data:
                 files = expire_all(self._handle, self._older_than, self._retain_last)
             else:
-                files = expire_own(self._handle, self._older_than, self._retain_last, self._own_folders())
+                folders = self._own_folders()
+                files = expire_own(self._handle, before, self._older_than, self._retain_last, folders)
         # First of all: whatever fails later, nobody would find the files afterwards.
         gone = remove_files(self._handle, action, files.by_kind, self._progress, all_the_same=True)
         self._handle.refresh()
