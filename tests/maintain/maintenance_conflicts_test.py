@@ -15,10 +15,10 @@ from rowdelta.maintain import compact
 from rowdelta.maintain.verify import compare
 from tests.ops.conflicts_test import just_before_commit
 from tests.support.frames import rows
-from tests.support.tables import EDV, append_ids, create, head, keys, stored_files
+from tests.support.tables import EDV, added_files, append_ids, create, delete_positions, head, keys, stored_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -102,6 +102,34 @@ def test_a_file_dropped_during_a_resolve_takes_its_positions_with_it(
     assert sum("deletes" in path for path in strays) == 1, "files of the first try are left"
 
 
+@pytest.mark.parametrize("change", ["positions", "drop", "keys", "append"])
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_dead_file_goes_whatever_others_do_with_it_meanwhile(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, change: str, version: int
+) -> None:
+    table = create(spark, table_name, "id bigint, v string", version=version, properties=EDV)
+    append_ids(spark, table_name, range(10))
+    dead = added_files(table)
+    append_ids(spark, table_name, range(10, 20))
+    table.delete_keys(keys(spark, *range(10), 13), "id").execute()
+    other = rd.table(spark, table_name)
+    changes: dict[str, Callable[[], object]] = {
+        "positions": lambda: delete_positions(other, {dead[0].path: [3, 4]}, dead),  # of one who read before the keys
+        "drop": lambda: spark.sql(f"DELETE FROM {table_name} WHERE id < 10"),
+        "keys": lambda: other.delete_keys(keys(spark, 4, 14), "id").execute(),
+        "append": lambda: append_ids(spark, table_name, [4]),
+    }
+    with just_before_commit(monkeypatch, changes[change]):
+        result = table.resolve().execute()
+    left = sorted({*range(10, 20), *({4} if change == "append" else ())} - {13, *({14} if change == "keys" else ())})
+    assert (result.equality_deletes, result.positions, ids(table)) == (1, 11, left)
+    table.resolve().execute()
+    table.remove_dangling().execute()
+    assert stock_ids(table) == left
+    assert spark.table(f"{table_name}.data_files").where(f"file_path = '{dead[0].path}'").isEmpty()
+    assert {row.dangling for row in table.delete_files().collect()} == {False}
+
+
 def rewriting(table: rd.Table) -> Callable[[], None]:
     """Writes the rewrite of all files as of now, and returns its commit, as Iceberg's action would make it."""
     handle, java = table._handle, table.refresh()._handle._table
@@ -126,33 +154,43 @@ def rewriting(table: rd.Table) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.parametrize("key", [3, 100])
+@pytest.mark.parametrize("key", [3, 100, None])
 def test_a_rewrite_that_began_before_a_delete_and_ends_during_its_resolve_does_not_bring_rows_back(
-    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, version: int, key: int
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, version: int, key: int | None
 ) -> None:
-    """Its files are older than the equality delete; a key that no file holds must not be dropped unseen either."""
+    """Its files are older than the equality delete; a key that no file holds must not be dropped unseen either.
+
+    Without a key, all of them are deleted, and the file that held them is dead.
+    """
     table = create(spark, table_name, "id bigint, v string", version=version, properties=EDV)
     append_ids(spark, table_name, range(10))
     commit = rewriting(table)
-    table.delete_keys(keys(spark, key), "id").execute()
+    gone = list(range(10)) if key is None else [key]
+    table.delete_keys(keys(spark, *gone), "id").execute()
     with just_before_commit(monkeypatch, commit):
         result = table.resolve().execute()
     assert result.equality_deletes == 1
-    assert result.positions == (1 if key == 3 else 0)
-    assert stock_ids(table) == [i for i in range(10) if i != key]
+    assert result.positions == len({*gone} & {*range(10)})
+    assert stock_ids(table) == [i for i in range(10) if i not in gone]
 
 
-def test_a_rewrite_that_ends_after_a_resolve_is_refused_by_iceberg(spark: SparkSession, table_name: str) -> None:
+@pytest.mark.parametrize(
+    ("gone", "refusal"),
+    [([3], "found new position delete for replaced data file"), (range(10), "Missing required files to delete")],
+)
+def test_a_rewrite_that_ends_after_a_resolve_is_refused_by_iceberg(
+    spark: SparkSession, table_name: str, gone: Sequence[int], refusal: str
+) -> None:
     for version in (2, 3):
         name = f"{table_name}_{version}"
         table = create(spark, name, "id bigint, v string", version=version, properties=EDV)
         append_ids(spark, name, range(10))
         commit = rewriting(table)
-        table.delete_keys(keys(spark, 3), "id").execute()
+        table.delete_keys(keys(spark, *gone), "id").execute()
         table.resolve().execute()
-        with pytest.raises(Py4JJavaError, match="found new position delete for replaced data file"):
+        with pytest.raises(Py4JJavaError, match=refusal):
             commit()
-        assert stock_ids(table) == [i for i in range(10) if i != 3]
+        assert stock_ids(table) == [i for i in range(10) if i not in gone]
         spark.sql(f"DROP TABLE {name} PURGE")
 
 

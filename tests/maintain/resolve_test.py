@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
+from rowdelta.ops.position_files import Written
 from rowdelta.ops.target import POSITION
 from rowdelta.scan import live_rows
 from tests.support.frames import assert_same_rows, rows
@@ -104,6 +105,47 @@ def test_dangling_deletes_go_without_a_scan(spark: SparkSession, table_name: str
     assert (result.dangling, result.files_scanned, result.delete_files_added) == (3, 0, 0)
     assert content(table) == []
     assert ids(spark, table_name) == [*range(10), 100]
+
+
+@pytest.mark.parametrize("partial", [False, True])
+@pytest.mark.parametrize("version", [2, 3])
+def test_files_without_a_live_row_go(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, version: int, *, partial: bool
+) -> None:
+    monkeypatch.setattr("rowdelta.maintain.groups._BYTES_PER_FILE", 1 << 20)
+    schema = "id bigint, region string"
+    table = create(spark, table_name, schema, "region", version=version, properties=VECTORS)
+    for start, region in ((0, "EU"), (10, "US"), (20, "EU"), (30, "US")):
+        one_file(spark, [(i, region) for i in range(start, start + 10)], schema).writeTo(table_name).append()
+    table.delete("id IN (10, 11, 12)").execute()
+    table.delete_keys(keys(spark, *range(10), *range(13, 20), 25), "id", scope="global").execute()
+    before, left = head(table), [i for i in range(20, 40) if i != 25]
+    result = table.resolve(memory="1m" if partial else "512m", partial_progress=partial).execute()
+    assert (result.groups > 2, result.positions, result.verified) == (partial, 18, True)
+    # Positions that were deleted before are read on version 3 alone, where they are merged with the new ones.
+    assert result.data_files_removed == (2 if version > 2 else 1)
+    assert spark.table(f"{table_name}.data_files").count() == 4 - result.data_files_removed
+    if version > 2:
+        assert content(table) == [("position", "deletion-vector", 1)]
+    assert ids(spark, table_name) == left
+    assert rows(table.read(columns=["id"])) == rows(table.read(columns=["id"], snapshot_id=before))
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_table_without_a_live_row_has_no_files(spark: SparkSession, table_name: str, version: int) -> None:
+    table = create(spark, table_name, "id bigint, v string", version=version, properties=VECTORS)
+    append_ids(spark, table_name, range(5))
+    append_ids(spark, table_name, range(5, 10))
+    table.delete_keys(keys(spark, *range(10)), "id").execute()
+    old = head(table)
+    result = table.resolve().execute()
+    assert (result.data_files_removed, result.delete_files_added, result.positions) == (2, 0, 10)
+    made = table.refresh().metadata.snapshots[result.snapshot_id or 0]
+    totals = [made.summary[f"total-{kind}-files"] for kind in ("data", "delete")]
+    assert (made.operation, totals) == ("delete", ["0", "0"])
+    assert (ids(spark, table_name), rows(table.read(snapshot_id=old)), content(table)) == ([], [], [])
+    append_ids(spark, table_name, [3])
+    assert (ids(spark, table_name), table.resolve().execute().snapshot_id) == ([3], None)
 
 
 def test_a_row_inserted_with_or_after_a_delete_stays(spark: SparkSession, table_name: str) -> None:
@@ -211,7 +253,7 @@ def test_verification_refuses_a_change_of_rows_with_examples(
     table.delete_keys(keys(spark, 3, 4), "id").execute()
     before, files = head(table), stored_files(table)
     with monkeypatch.context() as patched:
-        patched.setattr("rowdelta.maintain.resolution.write_positions", lambda *_: ([], []))
+        patched.setattr("rowdelta.maintain.resolution.write_positions", lambda *_: Written([], [], []))
         with pytest.raises(rd.VerificationError, match="10 rows instead of 8") as error:
             table.resolve().execute()
     assert "+ {'id': 3" in str(error.value)

@@ -91,7 +91,7 @@ def test_whole_files_are_dropped_without_reading_or_writing_any(
         before = pair.table.read().count()
         files = {name for name in stored_files(pair.table) if name.startswith("data/")}
         with monkeypatch.context() as patched:
-            patched.setattr("rowdelta.ops.target.Target.rows", no_scan)
+            patched.setattr("rowdelta.ops.delete.places_of", no_scan)
             plan = str(pair.table.delete(where).plan())
             result = pair.table.delete(where).execute()
         assert (result.rows_deleted, result.data_files_added, result.delete_files_added) == (rows, 0, 0)

@@ -50,6 +50,8 @@ def _resolved(result: Any) -> list[str]:
         f"{result.files_scanned:,} data files scanned, {result.files_pruned:,} pruned"
     )
     lines = [counts]
+    if result.data_files_removed:
+        lines.append(f"{result.data_files_removed:,} data files without a live row removed")
     if result.published is not None:
         lines.append(f"branch {result.published} moved to the resolved state")
     return [*lines, *result.left_out]

@@ -47,7 +47,6 @@ class FromDeltaResult(Result):
         version: The Delta version that the table is at now.
         from_version: The Delta version that it was at before; None for a new table.
         snapshot_ids: The snapshots that were made, in order.
-        data_files_removed: Data files that the table does not have any more.
         deletion_vectors: Delta's deletion vectors that were copied.
         inline_deletion_vectors: Those of them that were in the log itself.
         deleted_rows: The rows that these vectors delete.
@@ -63,7 +62,6 @@ class FromDeltaResult(Result):
     version: int = 0
     from_version: int | None = None
     snapshot_ids: tuple[int, ...] = ()
-    data_files_removed: int = 0
     deletion_vectors: int = 0
     inline_deletion_vectors: int = 0
     deleted_rows: int = 0

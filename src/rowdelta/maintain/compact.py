@@ -244,6 +244,7 @@ class Compact(Operation[CompactResult]):
         self._result = replace(
             before,
             snapshot_id=done.snapshot_id or before.snapshot_id,
+            data_files_removed=before.data_files_removed + done.data_files_removed,
             delete_files_added=before.delete_files_added + done.delete_files_added,
             delete_files_removed=before.delete_files_removed + done.delete_files_removed,
             bytes_added=before.bytes_added + done.bytes_added,
@@ -293,6 +294,7 @@ class Compact(Operation[CompactResult]):
         self._add(
             Result(
                 snapshot_id=None if made.id == head.id else made.id,
+                data_files_removed=numbers["rewritten_data_files_count"],
                 delete_files_removed=numbers["removed_delete_files_count"],
             ),
             data_files_rewritten=numbers["rewritten_data_files_count"],

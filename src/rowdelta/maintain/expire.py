@@ -52,7 +52,6 @@ class ExpireResult(Result):
 
     snapshots_expired: int = 0
     references_removed: tuple[str, ...] = ()
-    data_files_removed: int = 0
     manifests_removed: int = 0
     manifest_lists_removed: int = 0
 

@@ -83,8 +83,8 @@ class PositionRewrite:
         replaced: list[ContentFile] = []
         try:
             for chunk in packed(touched, needs, self.target_size):
-                made, old = write_positions(self.handle, self.files, chunk)
-                new, replaced = [*new, *made], [*replaced, *old]
+                written = write_positions(self.handle, self.files, chunk)
+                new, replaced = [*new, *written.deletes], [*replaced, *written.replaced]
         except BaseException:
             self.handle.io.discard({made.file.path for made in new})
             raise

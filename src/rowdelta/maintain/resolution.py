@@ -88,6 +88,9 @@ class Resolution:
     ) -> RowChange | None:
         """The change that deletes rows by position and removes the equality deletes.
 
+        A data file whose rows are all deleted goes itself. Others may delete rows of it or remove it meanwhile: it has
+        none that anyone could miss.
+
         Args:
             touched: The rows.
             group: With partial progress, the files that they were looked for in; the equality deletes then stay.
@@ -95,7 +98,9 @@ class Resolution:
         """
         if group is not None and not touched:
             return None
-        paths = {file.path for file in touched}
+        records = {file.path: file.records for file in self.found.files}
+        written = write_positions(self.handle, self.files, touched, records)
+        paths = {file.path for file in touched} - {file.path for file in written.emptied}
         newest = max(entry.sequence_number for entry in self.deletes)
         checks = [steady_files(self.files, paths, newest if group is None else 0)]
         if verify:
@@ -107,5 +112,10 @@ class Resolution:
             further=all_of(checks),
         )
         gone = [] if group is not None else [as_content_file(self.handle, entry) for entry in self.deletes]
-        new, old = write_positions(self.handle, self.files, touched)
-        return RowChange(deletes=new, removed_deletes=[*old, *gone], validation=validation)
+        return RowChange(
+            deletes=written.deletes,
+            removed_deletes=[*written.replaced, *gone],
+            removed_rows=[file.data_file for file in written.emptied],
+            validation=validation,
+            operation="delete" if written.emptied and not written.deletes else None,
+        )

@@ -183,6 +183,7 @@ class Resolve(Operation[ResolveResult]):
             snapshot_id=snapshot.id,
             positions=before.positions + sum(len(file.positions) for file in touched),
             equality_deletes=before.equality_deletes + (len(work.deletes) if group is None else 0),
+            data_files_removed=before.data_files_removed + len(change.removed_rows),
             delete_files_added=before.delete_files_added + len(change.deletes),
             delete_files_removed=before.delete_files_removed + len(change.removed_deletes),
             bytes_added=before.bytes_added + change.size_in_bytes,

@@ -55,6 +55,7 @@ def apply_rows(
         rows_inserted=inserted,
         rows_updated=updated,
         data_files_added=0 if change.rows is None else len(change.rows),
+        data_files_removed=len(change.removed_rows),
         delete_files_added=len(change.deletes),
         delete_files_removed=len(change.removed_deletes),
         bytes_added=change.size_in_bytes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rowdelta.iceberg import RowChange, filter_of, row_filter, whole_files
@@ -84,8 +85,8 @@ class Delete(Operation[Result]):
         if self._mode == "copy-on-write":
             change = rewrite_files(target, touched, None, validation)
         else:
-            new, old = write_positions(self._handle, target.files, touched)
-            change = RowChange(deletes=new, removed_deletes=old, validation=validation)
+            written = write_positions(self._handle, target.files, touched)
+            change = RowChange(deletes=written.deletes, removed_deletes=written.replaced, validation=validation)
         return apply_rows(self._handle, change, started, deleted=deleted)
 
     def _matched(self, target: Target) -> DataFrame:
@@ -100,4 +101,5 @@ class Delete(Operation[Result]):
         clean = not target.files.position_deletes and not target.files.equality_deletes
         validation = target.validation(condition, self._isolation, [], updates=False)
         change = RowChange(whole_files=condition, validation=validation)
-        return apply_rows(self._handle, change, started, deleted=records if clean else None)
+        result = apply_rows(self._handle, change, started, deleted=records if clean else None)
+        return replace(result, data_files_removed=files)

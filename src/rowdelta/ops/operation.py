@@ -17,6 +17,7 @@ class Result:
         rows_inserted: Rows added.
         rows_updated: Rows changed.
         data_files_added: New data files.
+        data_files_removed: Data files that the table does not have any more.
         delete_files_added: New delete files.
         delete_files_removed: Delete files that are gone.
         bytes_added: The size of all new files.
@@ -35,6 +36,7 @@ class Result:
     rows_inserted: int = 0
     rows_updated: int = 0
     data_files_added: int = 0
+    data_files_removed: int = 0
     delete_files_added: int = 0
     delete_files_removed: int = 0
     bytes_added: int = 0

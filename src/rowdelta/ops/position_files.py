@@ -7,7 +7,7 @@ import struct
 import uuid
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from rowdelta.iceberg import ContentFile, NewDelete, position_rows
 from rowdelta.ops.key_batches import partition_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyroaring import BitMap64
 
@@ -42,20 +42,42 @@ DELETION_VECTOR_VERSION: Final = 3
 GRANULARITY: Final = "write.delete.granularity"
 
 
+class Written(NamedTuple):
+    """New delete files, the old ones that they replace, and data files that have no live row any more."""
+
+    deletes: list[NewDelete]
+    replaced: list[ContentFile]
+    emptied: list[FilePositions]
+
+
 def write_positions(
-    handle: TableHandle, files: SnapshotFiles, touched: Sequence[FilePositions]
-) -> tuple[list[NewDelete], list[ContentFile]]:
-    """Writes positions to delete; returns the new delete files, and the old ones that they replace."""
+    handle: TableHandle,
+    files: SnapshotFiles,
+    touched: Sequence[FilePositions],
+    records: Mapping[str, int] | None = None,
+) -> Written:
+    """Writes positions to delete.
+
+    Args:
+        handle: The table.
+        files: The snapshot that was read.
+        touched: The positions.
+        records: How many rows data files have, for a caller who removes files that have no live row any more: these get
+            no deletes. On version 2 a file counts as such when all of its rows are among `touched`; what else was
+            deleted before is not known.
+    """
     if not touched:
-        return [], []
+        return Written([], [], [])
     if handle.metadata.format_version >= DELETION_VECTOR_VERSION:
-        return _write_vectors(handle, files, touched)
-    return _write_parquet(handle, touched), []
+        return _write_vectors(handle, files, touched, records or {})
+    emptied = [file for file in touched if records is not None and len(file.positions) == records.get(file.path)]
+    gone = {file.path for file in emptied}
+    return Written(_write_parquet(handle, [file for file in touched if file.path not in gone]), [], emptied)
 
 
 def _write_vectors(
-    handle: TableHandle, files: SnapshotFiles, touched: Sequence[FilePositions]
-) -> tuple[list[NewDelete], list[ContentFile]]:
+    handle: TableHandle, files: SnapshotFiles, touched: Sequence[FilePositions], records: Mapping[str, int]
+) -> Written:
     """One vector for each data file, all in one Puffin file; each also holds what was deleted before."""
     paths = {file.path for file in touched}
     old = [entry for entry in files.position_deletes if entry.referenced_data_file in paths]
@@ -64,15 +86,22 @@ def _write_vectors(
     location = handle.new_data_location(f"{uuid.uuid4()}-deletes.puffin")
     writer = PuffinWriter(created_by="rowdelta")
     written: list[tuple[FilePositions, BitMap64, Any]] = []
+    emptied: list[FilePositions] = []
     for file in touched:
         merged = file.positions
         if file.path in vectors:
             merged = merged | _read_vector(handle, vectors[file.path])
         if file.path in legacy:
             merged = merged | legacy[file.path]
+        if len(merged) == records.get(file.path):
+            emptied.append(file)
+            continue
         properties = {"referenced-data-file": file.path, "cardinality": str(len(merged))}
         blob = Blob(DELETION_VECTOR, encode_vector(merged), fields=(ROW_POSITION_ID,), properties=properties)
         written.append((file, merged, writer.add(blob)))
+    replaced = [as_content_file(handle, entry) for entry in old]
+    if not written:
+        return Written([], replaced, emptied)
     data = writer.finish()
     handle.io.write(location, data)
     new = [
@@ -93,7 +122,7 @@ def _write_vectors(
         )
         for file, merged, blob in written
     ]
-    return new, [as_content_file(handle, entry) for entry in old]
+    return Written(new, replaced, emptied)
 
 
 def _read_vector(handle: TableHandle, entry: DeleteEntry) -> BitMap64:

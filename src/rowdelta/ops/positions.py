@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import bitmap_from_sorted, sorted_distinct
 from rowdelta.errors import TableError
-from rowdelta.iceberg import arrow_frame, partition_names
+from rowdelta.iceberg import ContentFile, arrow_frame, partition_names
 from rowdelta.ops.key_batches import partition_json
 from rowdelta.ops.position_files import partition_values
 from rowdelta.ops.target import FILE, POSITION
@@ -66,6 +66,18 @@ class FilePositions:
     def partition_json(self) -> list[Any]:
         """The partition as Iceberg's JSON wants it."""
         return partition_json(self.partition)
+
+    @property
+    def data_file(self) -> ContentFile:
+        """The data file as one that a commit removes: by its path, whatever else is said of it."""
+        return ContentFile(
+            path=self.path,
+            file_format="PARQUET",
+            record_count=1,
+            file_size_in_bytes=1,
+            spec_id=self.spec_id,
+            partition=self.partition_json,
+        )
 
 
 class Places(ABC):

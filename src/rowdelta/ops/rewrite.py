@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import bitmap_to_numpy
 from rowdelta.errors import CommitConflictError
-from rowdelta.iceberg import ContentFile, RowChange, arrow_frame, later_deletes, stage_rows
+from rowdelta.iceberg import RowChange, arrow_frame, later_deletes, stage_rows
 from rowdelta.ops.target import FILE, POSITION, table_columns
 
 if TYPE_CHECKING:
@@ -34,22 +34,11 @@ def rewrite_files(
     handle = target.handle
     kept = _kept_rows(target, touched).selectExpr(*table_columns(target))
     frame = kept if new_rows is None else kept.unionByName(new_rows)
-    removed = [
-        ContentFile(
-            path=file.path,
-            file_format="PARQUET",
-            record_count=1,
-            file_size_in_bytes=1,
-            spec_id=file.spec_id,
-            partition=file.partition_json,
-        )
-        for file in touched
-    ]
     staged = stage_rows(handle, frame)
     further = _no_later_deletes(target, frozenset(file.path for file in touched))
     return RowChange(
         rows=staged,
-        removed_rows=removed,
+        removed_rows=[file.data_file for file in touched],
         validation=replace(validation, no_new_deletes=True, data_files=(), further=further),
     )
 

@@ -141,8 +141,8 @@ def replace_rows(
     assert target.files is not None
     staged = stage_rows(target.handle, new_rows)
     try:
-        new, old = write_positions(target.handle, target.files, touched)
+        written = write_positions(target.handle, target.files, touched)
     except BaseException:
         staged.remove()
         raise
-    return RowChange(deletes=new, rows=staged, removed_deletes=old, validation=validation)
+    return RowChange(deletes=written.deletes, rows=staged, removed_deletes=written.replaced, validation=validation)
