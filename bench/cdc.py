@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import gc
+import shutil
 import time
 from typing import TYPE_CHECKING
 
@@ -21,14 +21,14 @@ MERGE = UPSERT.format(target=f"{BIG}.branch_fresh", source="bench_changes")
 MERGED_BATCHES = 5
 NEIGHBOURS = 5
 RETAINED = 10
-MEMORY_BATCHES = {"small": 60, "medium": 200, "large": 500}
+MEMORY_BATCHES = {"small": (20, 40), "medium": (100, 200), "large": (200, 500)}
 
 
 def run(spark: SparkSession, scale: str, folder: Path) -> list[Measure]:
     count = SCALES[scale]
     for name, some in ((BIG, count), (SMALL, count // 10)):
         make_table(spark, name, some, properties=VECTORS | MERGE_ON_READ)
-    memory = [_memory(spark, scale, folder, expires=expires) for expires in (True, False)]
+    memory = _memory(spark, scale, folder)
     return [*_upserts(spark, count), _stream(spark, count, folder), *memory]
 
 
@@ -109,34 +109,42 @@ def _stream(spark: SparkSession, count: int, folder: Path) -> Measure:
     return Measure(name, round(ours / theirs, 1), ">= 8", detail=detail)
 
 
-def _memory(spark: SparkSession, scale: str, folder: Path, *, expires: bool) -> Measure:
-    """What the driver keeps of micro-batches: its memory after a fifth of them, and after all.
+def _memory(spark: SparkSession, scale: str, folder: Path) -> list[Measure]:
+    """What a driver keeps of micro-batches, in a stream that resolves and expires: after a warm-up, and at the end.
 
-    What a collection leaves differs by tens of MiB from one batch to the next; the least of five in a row counts. Where
-    snapshots expire, both times are right after an expiry.
+    What a collection leaves differs by tens of MiB from one batch to the next; the least of five in a row counts.
     """
-    batches = MEMORY_BATCHES[scale]
-    early, every = batches // 5, batches // 10
-    files = _batch_files(spark, folder / f"small-{expires}", 20_000, 1, 1_000)
-    changes = spark.read.parquet(f"{files}/batch=0000").cache()
-    changes.count()
-    table = _fresh(spark, SMALL)
+    warm_up, batches = MEMORY_BATCHES[scale]
+    files = _same_file(spark, folder / "small", warm_up + batches + NEIGHBOURS)
+    for key, value in {"max-snapshot-age-ms": 1, "min-snapshots-to-keep": RETAINED}.items():
+        spark.sql(f"ALTER TABLE {SMALL} SET TBLPROPERTIES ('history.expire.{key}' = '{value}')")
     kept: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
-    for number in range(batches + NEIGHBOURS):
-        table.upsert(changes, "id").execute()
-        if expires and number % every == 0:
-            table.expire(dt.timedelta(0), RETAINED).execute()
-        if early <= number < early + NEIGHBOURS or number >= batches:
-            kept[number >= batches].append(_kept_mb(spark))
-    changes.unpersist()
+
+    def look(progress: rd.cdc.BatchProgress) -> None:
+        number = progress.batch_id
+        if warm_up <= number < warm_up + NEIGHBOURS or number >= warm_up + batches:
+            kept[number >= warm_up + batches].append(_kept_mb(spark))
+
+    source, table = _source(spark, files), _fresh(spark, SMALL)
+    stream = rd.cdc.stream(source, table, "id", tie="any", resolve_every=10, expire_every=10, on_progress=look)
+    stream.start(str(folder / "kept"), available_now=True).await_termination()
     seen = [[min(some) for some in zip(*kept[late], strict=True)] for late in (False, True)]
-    names = ("python", "heap")
-    detail = {f"{name}_mb": [some[at] for some in seen] for at, name in enumerate(names)}
-    growth = round(sum(seen[1]) - sum(seen[0]), 1)
-    name = f"driver memory growth from batch {early} to batch {batches}"
-    if not expires:
-        return Measure(f"{name}, no snapshot expires", growth, unit="MiB", detail=detail)
-    return Measure(f"{name}, snapshots expire every {every}", growth, "none", "MiB", detail)
+    after = f"over {batches} micro-batches after {warm_up}"
+    return [
+        Measure(f"memory growth of {what} {after}", round(late - early, 1), goal, "MiB", {"mb": [early, late]})
+        for what, goal, early, late in zip(("the Python driver", "the JVM's heap"), ("none", ""), *seen, strict=True)
+    ]
+
+
+def _same_file(spark: SparkSession, folder: Path, batches: int) -> str:
+    """The same thousand changes for every batch."""
+    files = _batch_files(spark, folder, 20_000, 1, 1_000)
+    (first,) = (folder / "batch=0000").glob("*.parquet")
+    for number in range(1, batches):
+        other = folder / f"batch={number:04d}"
+        other.mkdir()
+        shutil.copy(first, other / f"{number}.parquet")
+    return files
 
 
 def _kept_mb(spark: SparkSession) -> tuple[float, float]:

@@ -77,13 +77,14 @@ class Least:
 
 @dataclass(frozen=True)
 class Case:
-    """A change, as rowdelta and as SQL make it."""
+    """A change, as rowdelta and as SQL make it; one that takes a moment is repeated more often."""
 
     name: str
     goal: str
     ours: Callable[[rd.Table], Any]
     statement: str
     least: Least | None = None
+    repeats: int = REPEATS
 
 
 def _cases(merged: DataFrame, pruned: DataFrame, known: DataFrame) -> list[Case]:
@@ -96,6 +97,7 @@ def _cases(merged: DataFrame, pruned: DataFrame, known: DataFrame) -> list[Case]
             lambda t: t.delete("id % 100 = 7"),
             "DELETE FROM {target} WHERE id % 100 = 7",
             Least("its scan and an empty commit", places),
+            repeats=10,
         ),
         Case(
             "UPDATE 1% scattered over every file",
@@ -132,7 +134,7 @@ def _compare(spark: SparkSession, case: Case, delta: str) -> list[Timing]:
     Each run starts from the same state: a new branch for each of Iceberg's, the first version again for Delta.
     """
     turns = []
-    for _ in range(WARM_UPS + REPEATS):
+    for _ in range(WARM_UPS + case.repeats):
         table, least, theirs = (make_branch(spark, TABLE, name) for name in ("ours", "least", "theirs"))
         turns.append(
             [

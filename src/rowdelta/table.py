@@ -311,7 +311,7 @@ class Table:
         """Turns equality deletes of every encoding into deletion vectors (version 3) or position deletes (version 2).
 
         Only the key columns are read, and only of files that a key can be in. The new deletes come and the old ones go
-        in one snapshot; what other writers do meanwhile is kept.
+        in one snapshot; what other writers do meanwhile is kept. Data files without a live row go, too.
 
         Args:
             where: Only the deletes of these partitions; a delete of the whole table then stays.

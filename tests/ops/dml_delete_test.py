@@ -90,11 +90,13 @@ def test_whole_files_are_dropped_without_reading_or_writing_any(
     with numbered_copies(spark, partitioned_by) as pair:
         before = pair.table.read().count()
         files = {name for name in stored_files(pair.table) if name.startswith("data/")}
+        total = spark.table(f"{pair.table.name}.data_files").count()
         with monkeypatch.context() as patched:
             patched.setattr("rowdelta.ops.delete.places_of", no_scan)
             plan = str(pair.table.delete(where).plan())
             result = pair.table.delete(where).execute()
         assert (result.rows_deleted, result.data_files_added, result.delete_files_added) == (rows, 0, 0)
+        assert result.data_files_removed == total - spark.table(f"{pair.table.name}.data_files").count() > 0
         assert "metadata alone" in plan
         assert f"{rows}" in plan
         assert {name for name in stored_files(pair.table) if name.startswith("data/")} == files
@@ -325,7 +327,7 @@ def test_a_plan_names_mode_filter_and_files_and_changes_nothing(spark: SparkSess
 def test_a_mode_in_the_call_wins_over_the_tables(spark: SparkSession) -> None:
     with numbered_copies(spark, kind=DV) as pair:
         result = pair.table.delete("id = 3", mode="copy-on-write").execute()
-        assert (result.data_files_added, result.delete_files_added) == (1, 0)
+        assert (result.data_files_added, result.data_files_removed, result.delete_files_added) == (1, 1, 0)
         again = pair.table.delete("id = 4", mode="merge-on-read").execute()
         assert (again.data_files_added, again.delete_files_added) == (0, 1)
         last = pair.table.delete("id = 5", mode="copy-on-write").execute()

@@ -46,7 +46,7 @@ def resolve(
 def _resolved(result: Any) -> list[str]:
     counts = (
         f"{result.equality_deletes:,} equality deletes resolved ({result.dangling:,} dangling), "
-        f"{result.positions:,} rows by position in {result.delete_files_added:,} delete files, "
+        f"{result.positions:,} rows found, {result.delete_files_added:,} delete files written, "
         f"{result.files_scanned:,} data files scanned, {result.files_pruned:,} pruned"
     )
     lines = [counts]

@@ -62,8 +62,8 @@ class RowChange:
     Attributes:
         deletes: New delete files.
         rows: New data files, already written.
-        removed_deletes: Delete files that are replaced.
-        removed_rows: Data files that are replaced.
+        removed_deletes: Delete files that go.
+        removed_rows: Data files that go.
         whole_files: Drop every data file whose rows all match this filter; nothing but a validation may be beside it.
         validation: What other writers must not have done meanwhile; None for changes that depend on nothing.
         summary: Further entries of the snapshot's summary.
@@ -174,7 +174,7 @@ def commit(handle: TableHandle, change: RowChange) -> Snapshot:
             attempt.clean_up(None)
             _remove_files(handle, change)
         raise
-    handle.refresh()
+    handle.catch_up()
     show_to_spark(handle)
     assert attempt.snapshot is not None
     return attempt.snapshot

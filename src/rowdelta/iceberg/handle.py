@@ -44,10 +44,22 @@ class CommitMark:
 class TableState:
     """A table as it was at one moment: in Java, as JSON with the snapshots of branches and tags, and parsed."""
 
+    gateway: Gateway = field(repr=False)
     current: Any = field(repr=False)
     location: str | None
-    document: dict[str, Any]
-    metadata: TableMetadata
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The JSON."""
+        document = metadata_document(self.gateway, _without_history(self.gateway, self.current))
+        document["snapshot-log"] = []
+        return document
+
+    @cached_property
+    def metadata(self) -> TableMetadata:
+        """The JSON, parsed; a snapshot of the history is looked up when it is asked for."""
+        one = partial(_snapshot, self.gateway, self.current)
+        return parse_metadata(self.document, History(one, partial(metadata_document, self.gateway, self.current)))
 
 
 class TableHandle:
@@ -76,6 +88,11 @@ class TableHandle:
 
     def refresh(self) -> TableMetadata:
         """Reads the newest metadata from the catalog."""
+        self.catch_up()
+        return self.metadata
+
+    def catch_up(self) -> None:
+        """The same, for whoever need not know yet what the metadata says."""
         try:
             self._table.refresh()
         except (Py4JJavaError, PySparkException) as error:
@@ -84,15 +101,9 @@ class TableHandle:
         location = current.metadataFileLocation()
         state = self._state
         if state is None or location is None or location != state.location:  # a metadata file never changes
-            document = metadata_document(self.gateway, _without_history(self.gateway, current))
-            document["snapshot-log"] = []
-            history = History(
-                partial(_snapshot, self.gateway, current), partial(metadata_document, self.gateway, current)
-            )
-            self._state = state = TableState(current, location, document, parse_metadata(document, history))
+            self._state = TableState(self.gateway, current, location)
             self.manifests.after_change()
             self.puffin_footers.after_change()
-        return state.metadata
 
     @property
     def state(self) -> TableState:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowdelta.iceberg import RowChange, Validation, row_filter
 from rowdelta.maintain.groups import in_groups
-from rowdelta.maintain.steady import all_of, steady_files
+from rowdelta.maintain.steady import all_of, same_reasons, steady_files
 from rowdelta.maintain.verify import same_rows
 from rowdelta.ops.position_files import as_content_file, write_positions
 from rowdelta.ops.positions import collect_positions_in
@@ -89,7 +89,7 @@ class Resolution:
         """The change that deletes rows by position and removes the equality deletes.
 
         A data file whose rows are all deleted goes itself. Others may delete rows of it or remove it meanwhile: it has
-        none that anyone could miss.
+        none that anyone could miss, as long as the deletes are there.
 
         Args:
             touched: The rows.
@@ -98,20 +98,26 @@ class Resolution:
         """
         if group is not None and not touched:
             return None
-        records = {file.path: file.records for file in self.found.files}
+        gone = [] if group is not None else [as_content_file(self.handle, entry) for entry in self.deletes]
+        condition = row_filter(self.handle, None)
+        known = {file.path: file for file in self.found.files}
+        records = {path: file.records for path, file in known.items()}
         written = write_positions(self.handle, self.files, touched, records)
-        paths = {file.path for file in touched} - {file.path for file in written.emptied}
+        emptied = {file.path: known[file.path].sequence_number for file in written.emptied}
+        paths = {file.path for file in touched} - emptied.keys()
         newest = max(entry.sequence_number for entry in self.deletes)
-        checks = [steady_files(self.files, paths, newest if group is None else 0)]
+        checks = [
+            steady_files(self.files, paths, newest if group is None else 0),
+            same_reasons(self.files, {entry.path for entry in self.deletes}, emptied),
+        ]
         if verify:
             checks.append(same_rows(None if group is None else {file.path for file in group}))
         validation = Validation(
             snapshot_id=self.files.snapshot.id,
-            row_filter=row_filter(self.handle, None),
+            row_filter=condition,
             data_files=sorted(paths),
             further=all_of(checks),
         )
-        gone = [] if group is not None else [as_content_file(self.handle, entry) for entry in self.deletes]
         return RowChange(
             deletes=written.deletes,
             removed_deletes=[*written.replaced, *gone],

@@ -17,7 +17,7 @@ from rowdelta.maintain.resolution import Resolution
 from rowdelta.maintain.scope import covered_deletes
 from rowdelta.maintain.steady import tried_again
 from rowdelta.maintain.verify import VERIFIED_BELOW
-from rowdelta.ops.changes import apply, publish
+from rowdelta.ops.changes import apply, files_removed, publish
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.target import open_target
 
@@ -34,7 +34,7 @@ class ResolveResult(Result):
     """What `resolve` did. No visible row changes, so `rows_deleted` is 0.
 
     Attributes:
-        positions: Rows that were deleted by key and now are by position.
+        positions: Rows that were deleted by key and now are by position, or gone with their file.
         equality_deletes: Equality deletes that are gone.
         dangling: How many of them applied to nothing any more.
         files_scanned: Data files that were read.
@@ -183,7 +183,7 @@ class Resolve(Operation[ResolveResult]):
             snapshot_id=snapshot.id,
             positions=before.positions + sum(len(file.positions) for file in touched),
             equality_deletes=before.equality_deletes + (len(work.deletes) if group is None else 0),
-            data_files_removed=before.data_files_removed + len(change.removed_rows),
+            data_files_removed=before.data_files_removed + files_removed(snapshot),
             delete_files_added=before.delete_files_added + len(change.deletes),
             delete_files_removed=before.delete_files_removed + len(change.removed_deletes),
             bytes_added=before.bytes_added + change.size_in_bytes,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from rowdelta.errors import CommitConflictError
+from rowdelta.errors import CommitConflictError, TableError
+from rowdelta.iceberg import snapshot_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from rowdelta.iceberg import SnapshotFiles, Uncommitted
@@ -56,6 +57,54 @@ def steady_files(files: SnapshotFiles, touched: AbstractSet[str], oldest_allowed
             )
 
     return check
+
+
+def same_reasons(
+    files: SnapshotFiles, deletes: AbstractSet[str], emptied: Mapping[str, int]
+) -> Callable[[Uncommitted], None]:
+    """A check that what was to be resolved was still there, and that files without a live row have left.
+
+    Args:
+        files: The snapshot that was read.
+        deletes: The equality deletes that are resolved. Where another writer took one back or resolved it, the rows
+            that it deletes are to be looked for again.
+        emptied: The files without a live row, by path, with their sequence numbers. A file of the same path that has
+            another number is another one.
+    """
+    read = {m["manifest_path"]: m for m in files.listing.records if not m.get("content")}
+
+    def check(made: Uncommitted) -> None:
+        data = made.handle.manifests.data
+        now = {m["manifest_path"]: m for m in made.listing.records if not m.get("content")}
+        before = {e.path for path, m in read.items() if path not in now for e in data(m)} if emptied else set()
+        after = {e.path for path, m in now.items() if path not in read for e in data(m)} if emptied else set()
+        left = sorted(emptied.keys() - (before - after))
+        if left:
+            raise TableError(f"Iceberg did not remove {left[0]}", hint="nothing was committed; run t.compact() instead")
+        if made.parent_id == files.snapshot.id:
+            return
+        parent = parent_files(made)
+        gone = sorted(deletes - {entry.path for entry in parent.equality_deletes})
+        if gone:
+            raise CommitConflictError(f"another writer removed equality delete {gone[0]}", hint="run it again")
+        newer = [m for m in parent.listing.records if not m.get("content") and m["manifest_path"] not in read]
+        other = [e.path for m in newer for e in data(m) if emptied.get(e.path, e.sequence_number) != e.sequence_number]
+        if other:
+            raise CommitConflictError(f"another writer added data file {other[0]} again", hint="run it again")
+
+    return check
+
+
+def parent_files(made: Uncommitted) -> SnapshotFiles:
+    """The snapshot that one which is about to be committed follows."""
+    handle = made.handle
+    if made.parent_id not in handle.metadata.snapshots:
+        handle.refresh()
+    parent = handle.snapshot(made.parent_id)
+    assert parent is not None
+    files = snapshot_files(handle, parent)
+    assert files is not None
+    return files
 
 
 def all_of(checks: Sequence[Callable[[Uncommitted], None]]) -> Callable[[Uncommitted], None]:

@@ -14,7 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.errors import VerificationError
-from rowdelta.iceberg import files_of, snapshot_files
+from rowdelta.iceberg import files_of
+from rowdelta.maintain.steady import parent_files
 from rowdelta.scan import live_rows, quote
 
 if TYPE_CHECKING:
@@ -92,14 +93,8 @@ def same_rows(only: AbstractSet[str] | None = None) -> Callable[[Uncommitted], N
     def check(made: Uncommitted) -> None:
         if done:
             return
-        handle = made.handle
-        if made.parent_id not in handle.metadata.snapshots:
-            handle.refresh()
-        parent = handle.snapshot(made.parent_id)
-        assert parent is not None
-        before = snapshot_files(handle, parent)
-        assert before is not None
-        after = files_of(handle, parent, made.listing)
+        handle, before = made.handle, parent_files(made)
+        after = files_of(handle, before.snapshot, made.listing)
         compare(read_all(handle, before, only), read_all(handle, after, only), handle.name)
         done.append(True)
 

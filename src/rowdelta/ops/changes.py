@@ -21,6 +21,11 @@ def apply(handle: TableHandle, change: RowChange) -> Snapshot:
     return snapshot
 
 
+def files_removed(snapshot: Snapshot) -> int:
+    """How many data files a snapshot removed; another writer may have removed some before."""
+    return int(snapshot.summary.get("deleted-data-files", 0))
+
+
 def publish(handle: TableHandle, branch: str, snapshot_id: int) -> bool:
     """Moves a branch forward to a snapshot and refreshes the views of that branch; False where it is there already."""
     if not fast_forward(handle, branch, snapshot_id):
@@ -55,7 +60,7 @@ def apply_rows(
         rows_inserted=inserted,
         rows_updated=updated,
         data_files_added=0 if change.rows is None else len(change.rows),
-        data_files_removed=len(change.removed_rows),
+        data_files_removed=files_removed(snapshot),
         delete_files_added=len(change.deletes),
         delete_files_removed=len(change.removed_deletes),
         bytes_added=change.size_in_bytes,

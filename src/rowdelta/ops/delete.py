@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rowdelta.iceberg import RowChange, filter_of, row_filter, whole_files
@@ -101,5 +100,4 @@ class Delete(Operation[Result]):
         clean = not target.files.position_deletes and not target.files.equality_deletes
         validation = target.validation(condition, self._isolation, [], updates=False)
         change = RowChange(whole_files=condition, validation=validation)
-        result = apply_rows(self._handle, change, started, deleted=records if clean else None)
-        return replace(result, data_files_removed=files)
+        return apply_rows(self._handle, change, started, deleted=records if clean else None)

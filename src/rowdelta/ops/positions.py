@@ -69,7 +69,7 @@ class FilePositions:
 
     @property
     def data_file(self) -> ContentFile:
-        """The data file as one that a commit removes: by its path, whatever else is said of it."""
+        """The data file as one that a commit removes: it is found by its partition and path."""
         return ContentFile(
             path=self.path,
             file_format="PARQUET",
