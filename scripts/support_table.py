@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -80,8 +82,9 @@ class Evidence:
 
 
 def _case(names: Sequence[str], value: Any) -> Case:
-    values = getattr(value, "values", value)  # pytest.param(...)
-    values = values if isinstance(values, (tuple, list)) and len(names) > 1 else (value,)
+    if isinstance(value, type(pytest.param())):
+        return dict(zip(names, value.values, strict=True))
+    values = value if isinstance(value, (tuple, list)) and len(names) > 1 else (value,)
     return dict(zip(names, values, strict=True))
 
 

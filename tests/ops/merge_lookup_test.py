@@ -32,6 +32,7 @@ SOURCES: dict[str, list[tuple[Any, str]]] = {
     "nulls": [(None, "one"), (None, "two")],
     "empty": [],
 }
+OFTEN = {"near", "far", "nulls"}
 MERGE = """MERGE INTO {} t USING source s ON t.id = s.id
 WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"""
 
@@ -80,7 +81,9 @@ WHEN NOT MATCHED AND s.id IS NOT NULL THEN INSERT (v, id) VALUES (upper(s.v), s.
 
 
 @pytest.mark.parametrize("on", [pytest.param("t.id = s.id", marks=pytest.mark.slow), "t.id = s.id AND t.v <> 'c'"])
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize(
+    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in SOURCES]
+)
 def test_a_merge_with_conditions_gives_what_icebergs_sql_gives(
     spark: SparkSession, table_name: str, used: list[bool], name: str, on: str
 ) -> None:

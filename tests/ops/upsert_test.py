@@ -148,7 +148,7 @@ def test_bad_changes_leave_the_schema_as_it_is(
     assert_same_rows(table.read(), [(1, "a", 5)])
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_keys_are_deleted_where_older_snapshots_have_expired(
     spark: SparkSession, table_name: str, version: int
 ) -> None:

@@ -227,7 +227,7 @@ def test_an_old_state_has_the_columns_of_its_time(spark: SparkSession, table_nam
 # --- schemas and names
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_deletes_by_a_column_that_is_dropped_later_still_apply(
     spark: SparkSession, table_name: str, version: int
 ) -> None:
@@ -260,7 +260,7 @@ def test_a_vector_by_a_column_that_is_dropped_later_still_applies(spark: SparkSe
 ODD = ["with space", "dot.dot", "back`tick", "ünïcode 数", "semi;colon", 'quo"te', "per%cent/slash"]
 
 
-@pytest.mark.parametrize("encoding", ["full-row", "deletion-vector", "hash-map"])
+@pytest.mark.parametrize("encoding", ["full-row", "deletion-vector", pytest.param("hash-map", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("column", ODD)
 def test_any_column_name_works_in_keys_and_partitions(
     spark: SparkSession, table_name: str, column: str, encoding: str
@@ -286,7 +286,7 @@ def test_composite_keys_with_odd_names_work(spark: SparkSession, table_name: str
     assert_same_rows(table.read(), [("x", 1, 0), ("y", None, 3)])
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_deletes_of_other_engines_by_fields_inside_structs_apply(
     spark: SparkSession, table_name: str, tmp_path: Path, version: int
 ) -> None:
@@ -337,7 +337,7 @@ def delete_nested(spark: SparkSession, table: rd.Table, folder: Path, key: list[
         spark.sql(f"DROP TABLE {copy} PURGE")
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_global_deletes_apply_to_a_table_that_became_partitioned(
     spark: SparkSession, table_name: str, version: int
 ) -> None:
