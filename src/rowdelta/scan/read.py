@@ -103,16 +103,16 @@ def live_rows(
     shade = shadow(handle, files, schema_id, [*dropped, *dropped_sources], only)
     every, files = files.equality_deletes, replace(files, equality_deletes=deletes)
     columns = [column.name for column in schema.fields]
+    places = [f"_spec_id AS {SPEC}", *([f"_partition AS {PARTITION}"] if shade.partition_names else [])]
+    if not every:
+        return LiveRows(shade.frame.selectExpr("*", *places, *metadata_columns), columns, [])
     young = files.young_files(handle) if files.equality_deletes else []
     rows = shade.frame.selectExpr(  # as text: each Column is some calls of py4j
         *map(quote, [*columns, *(column.name for column in dropped)]),
-        f"_spec_id AS {SPEC}",
-        *([f"_partition AS {PARTITION}"] if shade.partition_names else []),
+        *places,
         _age(handle, files, young),
         *metadata_columns,
     )
-    if not every:
-        return LiveRows(rows, columns, [])
     rows = _with_file_ages(handle, rows, young) if _FILE in rows.columns else rows
     by_id = schema.by_id | {column.id: column for column in dropped}
     builder = DeletedKeysBuilder(
