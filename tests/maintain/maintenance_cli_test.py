@@ -48,7 +48,7 @@ def test_the_commands_plan_run_and_tell(spark: SparkSession, table_name: str, wa
     assert told("rewrite-deletes", "--to", "full-row")["equality_deletes"] == 1
     assert "skipped" in run("rewrite-deletes", "--to", "hash-map")
     text = run("resolve", "--memory", "16m")
-    assert "1 equality deletes resolved (0 dangling), 1 rows by position" in text
+    assert "1 equality deletes resolved (0 dangling), 1 rows found, 1 delete files written" in text
     assert ", verified" in text
     assert "nothing changed" in run("resolve", "--no-verify")
     found = told("compact", "--option", "rewrite-all=true", "--strategy", "sort", "--sort-order", "id DESC")
