@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from bench.measure import Measure
 
 Report = dict[str, Any]
-NOISE_MB = 0.5
 MARKS = {True: "yes", False: "**no**", None: ""}
 EXPLANATION = (
     "A result is a ratio of best times, or a number with its unit. The range is that of the ratio over the repeats, "
@@ -90,17 +89,14 @@ def table(measures: list[dict[str, Any]]) -> str:
 
 
 def met_goal(measure: dict[str, Any]) -> bool | None:
-    """Whether a goal such as `>= 5` is met; other words need a reader.
-
-    `none` stands for no growth that can be told from noise: memory differs by half a MiB from one look to the next.
-    """
+    """Whether a goal such as `>= 5` is met; `none` stands for no growth at all, and other words need a reader."""
     match measure["goal"].split():
         case [">=", limit]:
             return bool(measure["value"] >= float(limit))
         case ["<=", limit]:
             return bool(measure["value"] <= float(limit))
         case ["none"]:
-            return bool(measure["value"] <= NOISE_MB)
+            return bool(measure["value"] <= 0)
         case _:
             return None
 
