@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rowdelta.errors import CommitConflictError, TableError
 from rowdelta.iceberg import snapshot_files
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from rowdelta.iceberg import SnapshotFiles, Uncommitted
+    from rowdelta.iceberg import DataEntry, SnapshotFiles, Uncommitted
+    from rowdelta.iceberg.manifests import AvroFile
 
 log: Final = logging.getLogger("rowdelta")
 ATTEMPTS: Final = 5
@@ -38,13 +39,10 @@ def steady_files(files: SnapshotFiles, touched: AbstractSet[str], oldest_allowed
         oldest_allowed: No data file below this sequence number may have come since. A rewrite keeps the number that
             it started with: its rows would come back to life when a newer equality delete is removed unseen.
     """
-    read = {m["manifest_path"]: m for m in files.listing.records if not m.get("content")}
+    read = _data_manifests(files.listing)
 
     def check(made: Uncommitted) -> None:
-        handle = made.handle
-        now = {m["manifest_path"]: m for m in made.listing.records if not m.get("content")}
-        before = {e.path for path, m in read.items() if path not in now for e in handle.manifests.data(m)}
-        after = {e.path: e for path, m in now.items() if path not in read for e in handle.manifests.data(m)}
+        before, after = _moved(read, made)
         lost = sorted(touched & (before - after.keys()))
         if lost:
             raise CommitConflictError(f"another writer removed data file {lost[0]}", hint="run it again")
@@ -71,14 +69,11 @@ def same_reasons(
         emptied: The files without a live row, by path, with their sequence numbers. A file of the same path that has
             another number is another one.
     """
-    read = {m["manifest_path"]: m for m in files.listing.records if not m.get("content")}
+    read = _data_manifests(files.listing)
 
     def check(made: Uncommitted) -> None:
-        data = made.handle.manifests.data
-        now = {m["manifest_path"]: m for m in made.listing.records if not m.get("content")}
-        before = {e.path for path, m in read.items() if path not in now for e in data(m)} if emptied else set()
-        after = {e.path for path, m in now.items() if path not in read for e in data(m)} if emptied else set()
-        left = sorted(emptied.keys() - (before - after))
+        before, after = _moved(read, made)
+        left = sorted(emptied.keys() - (before - after.keys()))
         if left:
             raise TableError(f"Iceberg did not remove {left[0]}", hint="nothing was committed; run t.compact() instead")
         if made.parent_id == files.snapshot.id:
@@ -87,12 +82,25 @@ def same_reasons(
         gone = sorted(deletes - {entry.path for entry in parent.equality_deletes})
         if gone:
             raise CommitConflictError(f"another writer removed equality delete {gone[0]}", hint="run it again")
-        newer = [m for m in parent.listing.records if not m.get("content") and m["manifest_path"] not in read]
-        other = [e.path for m in newer for e in data(m) if emptied.get(e.path, e.sequence_number) != e.sequence_number]
+        newer = [m for path, m in _data_manifests(parent.listing).items() if path not in read]
+        entries = [entry for manifest in newer for entry in made.handle.manifests.data(manifest)]
+        other = [e.path for e in entries if emptied.get(e.path, e.sequence_number) != e.sequence_number]
         if other:
             raise CommitConflictError(f"another writer added data file {other[0]} again", hint="run it again")
 
     return check
+
+
+def _data_manifests(listing: AvroFile) -> dict[str, dict[str, Any]]:
+    return {record["manifest_path"]: record for record in listing.records if not record.get("content")}
+
+
+def _moved(read: dict[str, dict[str, Any]], made: Uncommitted) -> tuple[set[str], dict[str, DataEntry]]:
+    """The data files of manifests that are gone since a snapshot was read, and of those that are new."""
+    now, data = _data_manifests(made.listing), made.handle.manifests.data
+    before = {entry.path for path, manifest in read.items() if path not in now for entry in data(manifest)}
+    after = {entry.path: entry for path, manifest in now.items() if path not in read for entry in data(manifest)}
+    return before, after
 
 
 def parent_files(made: Uncommitted) -> SnapshotFiles:
