@@ -130,3 +130,21 @@ def test_what_is_written_is_there(spark: SparkSession, table_name: str, tmp_path
     data = random.Random(8).randbytes(size)
     create(spark, table_name, "id bigint")._handle.io.write(f"file:{tmp_path / 'new'}", data)
     assert (tmp_path / "new").read_bytes() == data
+
+
+def test_files_are_written_while_the_caller_goes_on() -> None:
+    storage = Storage()
+    with FileIO(storage).writing({"one": b"1", "two": b"2"}) as wait:
+        wait()
+        assert storage.files == {"one": b"1", "two": b"2"}
+        wait()
+    with FileIO(storage).writing({}) as wait:
+        wait()
+    late = Storage()
+    with pytest.raises(ValueError, match="own error"), FileIO(late).writing({"one": b"1"}):
+        raise ValueError("the caller's own error")
+    assert late.files == {"one": b"1"}  # none is under way any more
+    full = Storage("write")
+    with pytest.raises(rd.TableError, match="cannot write one: IOException"), FileIO(full).writing({"one": b"1"}) as w:
+        w()
+    assert full.files == {}

@@ -268,7 +268,7 @@ def test_verification_refuses_a_change_of_rows_with_examples(
     table.delete_keys(keys(spark, 3, 4), "id").execute()
     before, files = head(table), stored_files(table)
     with monkeypatch.context() as patched:
-        patched.setattr("rowdelta.maintain.resolution.write_positions", lambda *_: Written([], [], []))
+        patched.setattr("rowdelta.maintain.resolution.write_positions", lambda *_: Written([], [], [], {}))
         with pytest.raises(rd.VerificationError, match="10 rows instead of 8") as error:
             table.resolve().execute()
     assert "+ {'id': 3" in str(error.value)

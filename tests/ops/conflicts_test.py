@@ -290,14 +290,17 @@ def test_a_lost_race_is_run_again_without_a_new_scan(
 ) -> None:
     spark.sql(f"ALTER TABLE {table.name} SET TBLPROPERTIES ('commit.retry.min-wait-ms' = '1')")
     operation, scans = verbs(table.refresh())[verb], []
-    real = Target.rows
 
-    def count(target: Target, alias: str | None = None) -> DataFrame:
-        scans.append(target)
-        return real(target, alias)
+    def counted(real: Callable[[Target, str | None], DataFrame]) -> Callable[[Target, str | None], DataFrame]:
+        def count(target: Target, alias: str | None = None) -> DataFrame:
+            scans.append(target)
+            return real(target, alias)
+
+        return count
 
     with monkeypatch.context() as patched:
-        patched.setattr(Target, "rows", count)
+        for name in ("rows", "stored_rows"):
+            patched.setattr(Target, name, counted(getattr(Target, name)))
         with just_before_commit(monkeypatch, lambda: spark.sql(f"INSERT INTO {table.name} VALUES (90, 9, 'v')")):
             assert operation.execute().snapshot_id is not None
     assert (len(scans), 90 in ids(table)) == (1, True)

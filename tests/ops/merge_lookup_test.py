@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -213,7 +214,13 @@ def test_errors_of_a_job_and_of_the_plan_beside_it(spark: SparkSession, table_na
 def test_the_plan_belongs_to_the_callers_jobs(spark: SparkSession, table_name: str) -> None:
     gateway, context = create(spark, table_name, "id bigint")._handle.gateway, spark.sparkContext
     context.setLocalProperty("spark.job.description", "mine")
+    spark.addTag("of_the_caller")
     try:
-        assert beside(gateway, lambda: 1, lambda: context.getLocalProperty("spark.job.description")) == (1, "mine")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = beside(gateway, spark.getTags, lambda: context.getLocalProperty("spark.job.description"))
+            assert found == ({"of_the_caller"}, "mine")
+            assert beside(gateway, lambda: 1, spark.getTags) == (1, {"of_the_caller"})
     finally:
+        spark.clearTags()
         context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import rowdelta as rd
 from rowdelta.iceberg import interruptible
+from rowdelta.iceberg.file_io import FileIO
 from rowdelta.ops import changes
 from tests.support.frames import rows
-from tests.support.tables import EDV, append_ids, create, keys, one_file
+from tests.support.tables import EDV, append_ids, create, keys, one_file, stored_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +57,51 @@ def test_a_clean_up_that_fails_after_the_commit_leaves_the_table_whole(
     assert asked
     assert ("503 slow down" in caplog.text) == isinstance(failure, rd.TableError)
     assert ids(rd.table(spark, table_name)) == [0, 2, 3]
+
+
+def replacing(table: rd.Table, verb: str) -> Operation[Any]:
+    source = table._handle.spark.createDataFrame([(1, "new")], "id bigint, v string")
+    operations: dict[str, Operation[Any]] = {
+        "delete": table.delete("id = 1"),
+        "update": table.update().set("v", "'new'").where("id = 1"),
+        "merge": table.merge(source, "id").when_matched_update_all(),
+        "lone delete": table.merge(source, "id").when_matched_delete(),
+        "resolve": table.resolve(),
+    }
+    return operations[verb]
+
+
+@pytest.mark.parametrize("verb", ["delete", "update", "merge", "lone delete", "resolve"])
+def test_a_vector_is_stored_before_the_commit_or_there_is_none(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    table = create(spark, table_name, "id bigint, v string", properties=EDV)
+    append_ids(spark, table_name, range(4))
+    if verb == "resolve":
+        table.delete_keys(keys(spark, 1), "id").execute()
+    seen, real = [], FileIO.write
+    before = table.read().collect(), table.refresh().metadata.current_snapshot_id, stored_files(table)
+
+    def full(_: FileIO, path: str, __: bytes) -> None:
+        raise rd.TableError(f"no space left for {path}")
+
+    def slow(io: FileIO, path: str, data: bytes) -> None:
+        time.sleep(0.3)
+        real(io, path, data)
+        seen.append((path, rd.table(spark, table_name).metadata.current_snapshot_id))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FileIO, "write", full)
+        with pytest.raises(rd.TableError, match=r"no space left for .*puffin"):
+            replacing(table, verb).execute()
+    assert (table.refresh().read().collect(), table.metadata.current_snapshot_id, stored_files(table)) == before
+    with monkeypatch.context() as patched:
+        patched.setattr(FileIO, "write", slow)
+        assert replacing(table, verb).execute().snapshot_id is not None
+    ((path, head),) = [one for one in seen if one[0].endswith(".puffin")]
+    assert (path.rpartition("/")[2] in {Path(file).name for file in stored_files(table)}, head) == (True, before[1])
+    kept = {row.id for row in spark.table(table_name).collect()}
+    assert kept == ({0, 1, 2, 3} if verb in {"update", "merge"} else {0, 2, 3})
 
 
 def just_before(monkeypatch: pytest.MonkeyPatch, interfere: Callable[[], object], run: Callable[[], object]) -> None:

@@ -62,6 +62,7 @@ class RowChange:
     Attributes:
         deletes: New delete files.
         rows: New data files, already written.
+        contents: Bytes of new files that are still to be written, by path; this is done while Iceberg makes manifests.
         removed_deletes: Delete files that go.
         removed_rows: Data files that go.
         whole_files: Drop every data file whose rows all match this filter; nothing but a validation may be beside it.
@@ -74,6 +75,7 @@ class RowChange:
 
     deletes: Sequence[NewDelete] = ()
     rows: StagedFiles | None = None
+    contents: Mapping[str, bytes] = field(default_factory=dict)
     removed_deletes: Sequence[ContentFile] = ()
     removed_rows: Sequence[ContentFile] = ()
     whole_files: RowFilter | None = None
@@ -167,8 +169,9 @@ def commit(handle: TableHandle, change: RowChange) -> Snapshot:
     retries = _Retries(handle.metadata.properties)
     attempt = _Attempt(handle, change)
     try:
-        while not attempt.succeeds(retries):
-            attempt = _Attempt(handle, change)
+        with handle.io.writing(change.contents) as wait:
+            while not attempt.succeeds(retries, wait):
+                attempt = _Attempt(handle, change)
     except BaseException:
         if not attempt.in_doubt and not attempt.done:
             attempt.clean_up(None)
@@ -258,16 +261,21 @@ class _Attempt:
         self.done = False
         self.in_doubt = False
 
-    def succeeds(self, retries: _Retries) -> bool:
-        """Whether the commit went through; False after a lost race that may be run again."""
+    def succeeds(self, retries: _Retries, wait: Callable[[], None]) -> bool:
+        """Whether the commit went through; False after a lost race that may be run again.
+
+        Args:
+            retries: What is left of them.
+            wait: Returns when all files of the change are on storage.
+        """
         try:
-            self._run()
+            self._run(wait)
         except (_LostRaceError, *JavaError) as error:
             self.clean_up(error)
             retries.wait_or_fail(error, in_doubt=self.in_doubt)
         return self.done
 
-    def _run(self) -> None:
+    def _run(self, wait: Callable[[], None]) -> None:
         handle, table = self._handle, self._handle._table
         operations = table.operations()
         transaction = table.newTransaction()
@@ -286,6 +294,7 @@ class _Attempt:
         listing = handle.manifests.read(snapshot["manifest-list"])
         mine = [record for record in listing.records if record["added_snapshot_id"] == snapshot["snapshot-id"]]
         self._written = [snapshot["manifest-list"], *(record["manifest_path"] for record in mine)]
+        wait()
         if self._change.validation is not None and self._change.validation.further is not None:
             self._change.validation.further(Uncommitted(handle, listing, snapshot.get("parent-snapshot-id")))
         # The snapshot must continue the metadata that it is committed to, whoever else uses this table object.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from py4j.protocol import Py4JJavaError
@@ -11,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from rowdelta.errors import TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rowdelta.iceberg.gateway import Gateway
 
@@ -80,6 +81,24 @@ class FileIO:
             if isinstance(error, OSError):  # of the file that large data go through
                 raise TableError(f"cannot write {path}: {error}") from error
             raise
+
+    @contextmanager
+    def writing(self, contents: Mapping[str, bytes]) -> Iterator[Callable[[], None]]:
+        """Writes new files while the caller does something else.
+
+        Gives a function that returns when all are there, and raises what kept one from it; at the end of the block none
+        is being written any more.
+        """
+
+        def write() -> None:
+            for path, data in contents.items():
+                self.write(path, data)
+
+        if not contents:
+            yield write
+            return
+        with ThreadPoolExecutor(1) as pool:
+            yield pool.submit(write).result
 
     def delete(self, paths: Iterable[str]) -> None:
         """Removes files; one that is already gone is fine."""

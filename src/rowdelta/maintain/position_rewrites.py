@@ -84,6 +84,7 @@ class PositionRewrite:
         try:
             for chunk in packed(touched, needs, self.target_size):
                 written = write_positions(self.handle, self.files, chunk)
+                written.save(self.handle)
                 new, replaced = [*new, *written.deletes], [*replaced, *written.replaced]
         except BaseException:
             self.handle.io.discard({made.file.path for made in new})

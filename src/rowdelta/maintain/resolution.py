@@ -120,6 +120,7 @@ class Resolution:
         )
         return RowChange(
             deletes=written.deletes,
+            contents=written.contents,
             removed_deletes=[*written.replaced, *gone],
             removed_rows=[file.data_file for file in written.emptied],
             validation=validation,

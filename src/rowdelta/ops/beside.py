@@ -27,7 +27,8 @@ def beside(gateway: Gateway, job: Callable[[], X], plan: Callable[[], Y]) -> tup
         return plan()
 
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(inheritable_thread_target(made))  # any job of it belongs to those of the caller
+        as_caller = inheritable_thread_target(gateway.spark)  # any job of it belongs to those of the caller
+        future = pool.submit(as_caller(made))
         try:
             found = job()
         except Exception:

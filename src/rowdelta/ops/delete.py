@@ -10,7 +10,7 @@ from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.plan_steps import estimate, how
 from rowdelta.ops.position_files import write_positions
-from rowdelta.ops.positions import places_of
+from rowdelta.ops.positions import places_of, rows_to_find
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.target import Target, isolation_of, mode_of, open_target
 
@@ -85,11 +85,16 @@ class Delete(Operation[Result]):
             change = rewrite_files(target, touched, None, validation)
         else:
             written = write_positions(self._handle, target.files, touched)
-            change = RowChange(deletes=written.deletes, removed_deletes=written.replaced, validation=validation)
+            change = RowChange(
+                deletes=written.deletes,
+                contents=written.contents,
+                removed_deletes=written.replaced,
+                validation=validation,
+            )
         return apply_rows(self._handle, change, started, deleted=deleted)
 
     def _matched(self, target: Target) -> DataFrame:
-        rows = target.rows(self._alias)
+        rows = rows_to_find(target, self._alias)
         return rows if self._where is None else rows.where(self._where)
 
     def _drop_files(self, target: Target, condition: RowFilter, files: int, records: int, started: float) -> Result:

@@ -43,11 +43,20 @@ GRANULARITY: Final = "write.delete.granularity"
 
 
 class Written(NamedTuple):
-    """New delete files, the old ones that they replace, and data files that have no live row any more."""
+    """New delete files, the old ones that they replace, and data files that have no live row any more.
+
+    `contents` has the bytes of new files that are not on storage yet: the commit writes them beside its manifests.
+    """
 
     deletes: list[NewDelete]
     replaced: list[ContentFile]
     emptied: list[FilePositions]
+    contents: dict[str, bytes]
+
+    def save(self, handle: TableHandle) -> None:
+        """Writes them now."""
+        for path, data in self.contents.items():
+            handle.io.write(path, data)
 
 
 def write_positions(
@@ -56,7 +65,7 @@ def write_positions(
     touched: Sequence[FilePositions],
     records: Mapping[str, int] | None = None,
 ) -> Written:
-    """Writes positions to delete.
+    """Writes positions to delete: vectors into memory, Parquet files to storage.
 
     Args:
         handle: The table.
@@ -67,12 +76,12 @@ def write_positions(
             deleted before is not known.
     """
     if not touched:
-        return Written([], [], [])
+        return Written([], [], [], {})
     if handle.metadata.format_version >= DELETION_VECTOR_VERSION:
         return _write_vectors(handle, files, touched, records or {})
     emptied = [file for file in touched if records is not None and len(file.positions) == records.get(file.path)]
     gone = {file.path for file in emptied}
-    return Written(_write_parquet(handle, [file for file in touched if file.path not in gone]), [], emptied)
+    return Written(_write_parquet(handle, [file for file in touched if file.path not in gone]), [], emptied, {})
 
 
 def _write_vectors(
@@ -101,9 +110,8 @@ def _write_vectors(
         written.append((file, merged, writer.add(blob)))
     replaced = [as_content_file(handle, entry) for entry in old]
     if not written:
-        return Written([], replaced, emptied)
+        return Written([], replaced, emptied, {})
     data = writer.finish()
-    handle.io.write(location, data)
     new = [
         NewDelete(
             ContentFile(
@@ -122,7 +130,7 @@ def _write_vectors(
         )
         for file, merged, blob in written
     ]
-    return Written(new, replaced, emptied)
+    return Written(new, replaced, emptied, {location: data})
 
 
 def _read_vector(handle: TableHandle, entry: DeleteEntry) -> BitMap64:

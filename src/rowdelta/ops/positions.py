@@ -194,7 +194,7 @@ class KnownFiles(Places):
         """The same of rows that are not marked, with one plan less where that can be."""
         if self.one_by_one and self._are_apart:
             return self.collected(rows.selectExpr(_CHECKSUM, POSITION).toArrow())
-        return super().find(rows)
+        return super().find(rows.select(FILE, POSITION))
 
     def collected(self, table: pa.Table) -> list[FilePositions]:
         """The same of marked rows that have been collected already."""
@@ -222,6 +222,13 @@ def places_of(target: Target, rows: DataFrame) -> Places:
         return NamedFiles(handle, rows)
     entries = [entry for manifest in manifests for entry in handle.manifests.data(manifest)]
     return KnownFiles(handle, entries, one_by_one=are_collected(target))
+
+
+def rows_to_find(target: Target, alias: str | None) -> DataFrame:
+    """Live rows of a table, for a caller who filters them and needs nothing of them but their places."""
+    assert target.files is not None
+    plain = _are_known(target) and not target.files.equality_deletes
+    return target.stored_rows(alias) if plain else target.rows(alias)
 
 
 def are_collected(target: Target) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import SnapshotFiles, Validation, snapshot_files
+from rowdelta.iceberg import SnapshotFiles, Validation, shadow, snapshot_files
 from rowdelta.scan import check_deletes, live_rows, quote
 
 if TYPE_CHECKING:
@@ -67,6 +67,16 @@ class Target:
         rows = live_rows(self.handle, self.files, schema_id, (FILE, POSITION, *known)).live_with_places()
         missing = [f"cast(null AS bigint) AS {name}" for name in self.lineage if name not in known]
         rows = rows.selectExpr("*", *missing) if missing else rows
+        return rows if alias is None else rows.alias(alias)
+
+    def stored_rows(self, alias: str | None = None) -> DataFrame:
+        """Rows as Iceberg reads them; where there are no equality deletes, these are the live ones.
+
+        They have the table's columns alone, but `_file` and `_pos` can be selected, with an expression less to analyze
+        for each column.
+        """
+        assert self.files is not None
+        rows = shadow(self.handle, self.files, self.handle.metadata.current_schema_id, []).frame
         return rows if alias is None else rows.alias(alias)
 
     def validation(self, condition: RowFilter, isolation: str, data_files: list[str], *, updates: bool) -> Validation:

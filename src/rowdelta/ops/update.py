@@ -145,4 +145,10 @@ def replace_rows(
     except BaseException:
         staged.remove()
         raise
-    return RowChange(deletes=written.deletes, rows=staged, removed_deletes=written.replaced, validation=validation)
+    return RowChange(
+        deletes=written.deletes,
+        rows=staged,
+        contents=written.contents,
+        removed_deletes=written.replaced,
+        validation=validation,
+    )
