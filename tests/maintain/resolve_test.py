@@ -146,9 +146,14 @@ def test_a_dead_file_that_iceberg_does_not_find_stops_the_resolve(
     assert (head(table), stored_files(table), rows(table.read())) == (*state, [])
 
 
-@pytest.mark.parametrize("version", [2, 3])
-def test_a_table_without_a_live_row_has_no_files(spark: SparkSession, table_name: str, version: int) -> None:
-    table = create(spark, table_name, "id bigint, v string", version=version, properties=VECTORS)
+@pytest.mark.parametrize(
+    ("version", "file_format"), [(2, "orc"), (2, "parquet"), (3, "parquet"), (3, "avro"), (3, "orc")]
+)
+def test_a_table_without_a_live_row_has_no_files(
+    spark: SparkSession, table_name: str, version: int, file_format: str
+) -> None:
+    properties = {**VECTORS, "write.format.default": file_format}
+    table = create(spark, table_name, "id bigint, v string", version=version, properties=properties)
     append_ids(spark, table_name, range(5))
     append_ids(spark, table_name, range(5, 10))
     table.delete_keys(keys(spark, *range(10)), "id").execute()
