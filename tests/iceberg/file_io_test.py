@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import random
+import threading
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 import rowdelta as rd
-from rowdelta.iceberg.file_io import PIECE, FileIO, read_in_pieces
+from rowdelta.iceberg.file_io import PIECE, FileIO, read_in_pieces, together
 from tests.support.tables import create
 
 if TYPE_CHECKING:
@@ -148,3 +150,25 @@ def test_files_are_written_while_the_caller_goes_on() -> None:
     with pytest.raises(rd.TableError, match="cannot write one: IOException"), FileIO(full).writing({"one": b"1"}) as w:
         w()
     assert full.files == {}
+
+
+def test_files_are_read_by_the_same_threads_again() -> None:
+    names = {name for _ in range(5) for name in together(lambda _: threading.current_thread().name, range(20))}
+    assert 1 <= len(names) <= 8
+    assert all(name.startswith("rowdelta-files") for name in names)
+
+
+def test_no_file_is_being_read_after_one_that_failed() -> None:
+    read: list[int] = []
+
+    def slow(number: int) -> None:
+        if number == 0:
+            raise ValueError("the first")
+        time.sleep(0.05)
+        read.append(number)
+
+    with pytest.raises(ValueError, match="the first"):
+        together(slow, range(100))
+    done = len(read)
+    time.sleep(0.2)
+    assert len(read) == done < 99

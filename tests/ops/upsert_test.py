@@ -313,3 +313,21 @@ def test_a_failed_commit_leaves_no_files(spark: SparkSession, table_name: str, m
     with pytest.raises(OSError, match="disk full"):
         table.upsert(spark.createDataFrame([(1, "one", 1)], COLUMNS), "id").execute()
     assert stored_files(table) == files
+
+
+def reporters(table: rd.Table) -> int:
+    """How many reporters of metrics Iceberg's table object has: there is no other way to ask for them."""
+    reporter = table._handle._table.reporter()
+    if reporter.getClass().getSimpleName() != "CompositeMetricsReporter":
+        return 1
+    field = reporter.getClass().getDeclaredField("reporters")
+    field.setAccessible(True)
+    return int(field.get(reporter).size())
+
+
+def test_a_table_that_is_written_to_again_and_again_collects_nothing(spark: SparkSession, table_name: str) -> None:
+    table = orders(spark, table_name)
+    before = reporters(table)
+    for number in range(3):
+        table.upsert(spark.createDataFrame([(number, "v", 0)], COLUMNS), "id").execute()
+    assert reporters(table) == before

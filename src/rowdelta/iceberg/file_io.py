@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -25,6 +25,9 @@ log: Final = logging.getLogger("rowdelta")
 PIECE: Final = 6_000
 _LARGE: Final = 50 * PIECE
 _AT_ONCE: Final = 8
+# The same threads for the whole process: each has a connection to the JVM and a thread there, and Hadoop remembers
+# every thread that ever opened a file.
+_pool: Final = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="rowdelta-files")
 
 
 class FileIO:
@@ -97,8 +100,11 @@ class FileIO:
         if not contents:
             yield write
             return
-        with ThreadPoolExecutor(1) as pool:
-            yield pool.submit(write).result
+        future = _pool.submit(write)
+        try:
+            yield future.result
+        finally:
+            wait([future])
 
     def delete(self, paths: Iterable[str]) -> None:
         """Removes files; one that is already gone is fine."""
@@ -162,14 +168,21 @@ def read_in_pieces(stream: Any, length: int | None = None) -> bytes:
 def together(read: Callable[[X], Y], items: Sequence[X]) -> list[Y]:
     """Reads or writes several small files at once: each waits for storage, not for the processor.
 
+    Whatever happens, none is being read or written any more when this ends.
+
     Examples:
         >>> together(len, ["one", "three"])
         [3, 5]
     """
     if len(items) < 2:  # noqa: PLR2004 - no threads for one file
         return [read(item) for item in items]
-    with ThreadPoolExecutor(min(_AT_ONCE, len(items))) as pool:
-        return list(pool.map(read, items))
+    futures = [_pool.submit(read, item) for item in items]
+    try:
+        return [future.result() for future in futures]
+    finally:
+        for future in futures:
+            future.cancel()
+        wait(futures)
 
 
 def _reason(error: Py4JJavaError) -> str:

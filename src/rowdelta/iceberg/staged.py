@@ -58,7 +58,9 @@ def stage_rows(handle: TableHandle, frame: DataFrame) -> StagedFiles:
         frame: The table's columns in order; on a version 3 table also `_row_id` and `_last_updated_sequence_number`,
             which keep the lineage of a row that is not new, and are null for one that is.
     """
-    return StagedFiles(handle, _stage(handle, handle._table, frame))
+    # Another object for the same table: Iceberg adds a reporter of metrics to it with every write, and removes none.
+    table = handle.gateway.iceberg.BaseTable(handle._table.operations(), handle._table.name())
+    return StagedFiles(handle, _stage(handle, table, frame))
 
 
 def stage_key_files(
