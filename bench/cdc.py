@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gc
-import shutil
 import time
 from typing import TYPE_CHECKING
 
 import rowdelta as rd
 from bench.data import MERGE_ON_READ, SCALES, UPSERT, VECTORS, make_branch, make_table, rows
-from bench.measure import REPEATS, WARM_UPS, Measure, after_warm_up, ratio, resident_mb, seconds_of
+from bench.measure import REPEATS, WARM_UPS, Measure, after_warm_up, ratio, seconds_of
+from bench.stream_memory import measured
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,17 +18,16 @@ if TYPE_CHECKING:
 BIG, SMALL = "lake.bench.big", "lake.bench.little"
 MERGE = UPSERT.format(target=f"{BIG}.branch_fresh", source="bench_changes")
 MERGED_BATCHES = 5
-NEIGHBOURS = 5
-RETAINED = 10
-MEMORY_BATCHES = {"small": (20, 40), "medium": (100, 200), "large": (200, 500)}
+# Micro-batches that warm up, those that are measured, and seconds of rest before each look. Spark keeps a hundred
+# classes of generated code, and the plans of each expiry are new ones: it takes 400 batches until these are full.
+MEMORY_BATCHES = {"small": (20, 40, 0.0), "medium": (100, 200, 65.0), "large": (400, 500, 65.0)}
 
 
 def run(spark: SparkSession, scale: str, folder: Path) -> list[Measure]:
     count = SCALES[scale]
     for name, some in ((BIG, count), (SMALL, count // 10)):
         make_table(spark, name, some, properties=VECTORS | MERGE_ON_READ)
-    memory = _memory(spark, scale, folder)
-    return [*_upserts(spark, count), _stream(spark, count, folder), memory]
+    return [*_upserts(spark, count), _stream(spark, count, folder), _memory(scale)]
 
 
 def _fresh(spark: SparkSession, name: str) -> rd.Table:
@@ -109,49 +107,10 @@ def _stream(spark: SparkSession, count: int, folder: Path) -> Measure:
     return Measure(name, round(ours / theirs, 1), ">= 8", detail=detail)
 
 
-def _memory(spark: SparkSession, scale: str, folder: Path) -> Measure:
-    """What a driver keeps of micro-batches, in a stream that resolves and expires: after a warm-up, and at the end.
-
-    What a collection leaves differs by tens of MiB from one batch to the next; the least of five in a row counts.
-    """
-    warm_up, batches = MEMORY_BATCHES[scale]
-    files = _same_file(spark, folder / "small", warm_up + batches + NEIGHBOURS)
-    for key, value in {"max-snapshot-age-ms": 1, "min-snapshots-to-keep": RETAINED}.items():
-        spark.sql(f"ALTER TABLE {SMALL} SET TBLPROPERTIES ('history.expire.{key}' = '{value}')")
-    kept: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
-
-    def look(progress: rd.cdc.BatchProgress) -> None:
-        number = progress.batch_id
-        if warm_up <= number < warm_up + NEIGHBOURS or number >= warm_up + batches:
-            kept[number >= warm_up + batches].append(_kept_mb(spark))
-
-    source, table = _source(spark, files), _fresh(spark, SMALL)
-    stream = rd.cdc.stream(source, table, "id", tie="any", resolve_every=10, expire_every=10, on_progress=look)
-    stream.start(str(folder / "kept"), available_now=True).await_termination()
-    seen = [[min(some) for some in zip(*kept[late], strict=True)] for late in (False, True)]
-    detail = {f"{name}_mb": [some[at] for some in seen] for at, name in enumerate(("python", "heap"))}
-    growth = round(sum(seen[1]) - sum(seen[0]), 1)
+def _memory(scale: str) -> Measure:
+    """What a driver keeps of micro-batches, in a stream that resolves and expires: after a warm-up, and at the end."""
+    warm_up, batches, rest = MEMORY_BATCHES[scale]
+    kept = measured(warm_up, batches, rest)
+    growth = round(sum(some[1] - some[0] for some in kept.values()), 1)
+    detail = {f"{name}_mb": some for name, some in kept.items()}
     return Measure(f"driver memory growth over {batches} micro-batches after {warm_up}", growth, "none", "MiB", detail)
-
-
-def _same_file(spark: SparkSession, folder: Path, batches: int) -> str:
-    """The same thousand changes for every batch."""
-    files = _batch_files(spark, folder, 20_000, 1, 1_000)
-    (first,) = (folder / "batch=0000").glob("*.parquet")
-    for number in range(1, batches):
-        other = folder / f"batch={number:04d}"
-        other.mkdir()
-        shutil.copy(first, other / f"{number}.parquet")
-    return files
-
-
-def _kept_mb(spark: SparkSession) -> tuple[float, float]:
-    """Memory of this process, and what a collection leaves in the heap."""
-    gc.collect()
-    jvm = spark._jvm
-    assert jvm is not None
-    for _ in range(3):
-        jvm.System.gc()
-        time.sleep(0.2)
-    runtime = jvm.java.lang.Runtime.getRuntime()
-    return resident_mb(), round((runtime.totalMemory() - runtime.freeMemory()) / 2**20, 1)

@@ -27,21 +27,22 @@ UPSERT = (
     f"WHEN MATCHED THEN UPDATE SET {', '.join(f'{name} = s.{name}' for name in VALUES)} "
     f"WHEN NOT MATCHED THEN INSERT (id, {', '.join(VALUES)}) VALUES (s.id, {', '.join(f's.{name}' for name in VALUES)})"
 )
+OF_ID = (
+    "id",
+    "pmod(xxhash64(id), 1000000007) a",
+    "xxhash64(id, 1) / 1e18D b",
+    "concat(hex(xxhash64(id, 2)), '-', hex(xxhash64(id, 3))) c",
+    "cast(pmod(xxhash64(id, 4), 1000) as int) d",
+    "date_add(date'2020-01-01', cast(pmod(xxhash64(id, 5), 1000) as int)) e",
+    "timestamp_micros(1600000000000000 + pmod(xxhash64(id, 6), 31536000000000)) f",
+    "cast(pmod(xxhash64(id, 7), 10000000) / 100 as decimal(12, 2)) g",
+)
 _numbers = count(1)
 
 
 def rows(spark: SparkSession, start: int, end: int, step: int = 1) -> DataFrame:
     """Rows with ids of a range; every other column is as random as real data, but always the same for an id."""
-    return spark.range(start, end, step, 16).selectExpr(
-        "id",
-        "pmod(xxhash64(id), 1000000007) a",
-        "xxhash64(id, 1) / 1e18D b",
-        "concat(hex(xxhash64(id, 2)), '-', hex(xxhash64(id, 3))) c",
-        "cast(pmod(xxhash64(id, 4), 1000) as int) d",
-        "date_add(date'2020-01-01', cast(pmod(xxhash64(id, 5), 1000) as int)) e",
-        "timestamp_micros(1600000000000000 + pmod(xxhash64(id, 6), 31536000000000)) f",
-        "cast(pmod(xxhash64(id, 7), 10000000) / 100 as decimal(12, 2)) g",
-    )
+    return spark.range(start, end, step, 16).selectExpr(*OF_ID)
 
 
 def random_keys(spark: SparkSession, number: int, of: int) -> DataFrame:
