@@ -42,7 +42,7 @@ def measured(warm_up: int, batches: int, rest: float) -> dict[str, list[float]]:
     """
     arguments = [str(warm_up), str(batches), str(rest)]
     done = subprocess.run(
-        [sys.executable, "-m", "bench.stream_memory", *arguments], check=True, capture_output=True, text=True
+        [sys.executable, "-m", "bench.stream_memory", *arguments], check=True, stdout=subprocess.PIPE, text=True
     )
     found: dict[str, list[float]] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
@@ -87,6 +87,8 @@ def _stream(spark: SparkSession, checkpoint: Path, looks: set[int], rest: float)
     while not over.is_set() and not running.await_termination(1):
         pass
     running.stop()
+    if len(kept) < len(looks):
+        raise RuntimeError(f"the stream ended after {len(kept)} of {len(looks)} looks at its memory")
     return kept
 
 

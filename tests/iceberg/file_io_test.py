@@ -6,6 +6,7 @@ import io
 import random
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 import rowdelta as rd
+from rowdelta.iceberg import errands
 from rowdelta.iceberg.file_io import PIECE, FileIO, read_in_pieces, together
 from tests.support.tables import create
 
@@ -134,28 +136,55 @@ def test_what_is_written_is_there(spark: SparkSession, table_name: str, tmp_path
     assert (tmp_path / "new").read_bytes() == data
 
 
+class SlowStorage(Storage):
+    """Storage whose writes wait until they may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def _write(self, path: str, data: bytes) -> None:
+        self.begun.set()
+        assert self.go_on.wait(10)
+        self.files[path] = data
+
+
 def test_files_are_written_while_the_caller_goes_on() -> None:
-    storage = Storage()
+    storage = SlowStorage()
     with FileIO(storage).writing({"one": b"1", "two": b"2"}) as wait:
+        assert storage.begun.wait(10)
+        assert set(storage.files.values()) == {b""}
+        storage.go_on.set()
         wait()
         assert storage.files == {"one": b"1", "two": b"2"}
         wait()
     with FileIO(storage).writing({}) as wait:
         wait()
-    late = Storage()
-    with pytest.raises(ValueError, match="own error"), FileIO(late).writing({"one": b"1"}):
+
+
+def test_no_file_is_being_written_when_the_caller_has_failed() -> None:
+    storage = SlowStorage()
+    timer = threading.Timer(0.2, storage.go_on.set)
+    with pytest.raises(ValueError, match="own error"), FileIO(storage).writing({"one": b"1"}):  # noqa: PT012
+        assert storage.begun.wait(10)
+        timer.start()
         raise ValueError("the caller's own error")
-    assert late.files == {"one": b"1"}  # none is under way any more
+    assert storage.files == {"one": b"1"}
+
+
+def test_a_file_that_cannot_be_written_is_an_error_of_the_caller() -> None:
     full = Storage("write")
-    with pytest.raises(rd.TableError, match="cannot write one: IOException"), FileIO(full).writing({"one": b"1"}) as w:
-        w()
+    error = pytest.raises(rd.TableError, match="cannot write one: IOException")
+    with error, FileIO(full).writing({"one": b"1"}) as wait:
+        wait()
     assert full.files == {}
 
 
 def test_files_are_read_by_the_same_threads_again() -> None:
     names = {name for _ in range(5) for name in together(lambda _: threading.current_thread().name, range(20))}
-    assert 1 <= len(names) <= 8
-    assert all(name.startswith("rowdelta-files") for name in names)
+    others = names - {threading.current_thread().name}  # the caller reads, too, what nobody has begun with
+    assert len(others) <= 8
+    assert all(name.startswith("rowdelta-files") for name in others)
 
 
 def test_no_file_is_being_read_after_one_that_failed() -> None:
@@ -172,3 +201,19 @@ def test_no_file_is_being_read_after_one_that_failed() -> None:
     done = len(read)
     time.sleep(0.2)
     assert len(read) == done < 99
+
+
+def test_reading_inside_reading_does_not_wait_for_itself() -> None:
+    found = together(lambda _: sum(together(lambda item: item, range(20))), range(40))
+    assert found == [sum(range(20))] * 40
+
+
+def test_work_is_done_where_threads_are_busy_or_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = ThreadPoolExecutor(1)
+    ended.shutdown()
+    monkeypatch.setattr(errands, "_pool", ended)
+    assert together(lambda item: item + 1, range(3)) == [1, 2, 3]
+    storage = Storage()
+    with FileIO(storage).writing({"one": b"1"}) as wait:
+        wait()
+    assert storage.files == {"one": b"1"}

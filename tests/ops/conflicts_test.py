@@ -63,7 +63,7 @@ def ids(table: rd.Table) -> list[int]:
 
 @contextmanager
 def just_before_commit(monkeypatch: pytest.MonkeyPatch, interfere: Callable[[], object]) -> Iterator[None]:
-    """Runs something once, when rowdelta has read and written all it needs and is about to commit."""
+    """Runs something once, when rowdelta has read all it needs and is about to commit."""
     real: Callable[[TableHandle, RowChange], Snapshot] = vars(changes)["commit"]
     done: list[bool] = []
 

@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark import SparkContext
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -209,6 +210,14 @@ def test_errors_of_a_job_and_of_the_plan_beside_it(spark: SparkSession, table_na
     ):
         with pytest.raises((ValueError, KeyboardInterrupt), match=expected):
             beside(gateway, lambda job=job: job and fail(job), lambda plan=plan: plan and fail(plan))  # type: ignore[misc]
+
+
+def test_a_plan_is_made_where_threads_of_python_have_none_of_their_own_in_java(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = create(spark, table_name, "id bigint")._handle.gateway
+    monkeypatch.setattr(SparkContext, "_gateway", object())  # as with PYSPARK_PIN_THREAD=false
+    assert beside(gateway, lambda: 1, lambda: 2) == (1, 2)
 
 
 def test_the_plan_belongs_to_the_callers_jobs(spark: SparkSession, table_name: str) -> None:

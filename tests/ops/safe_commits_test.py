@@ -104,8 +104,33 @@ def test_a_vector_is_stored_before_the_commit_or_there_is_none(
     assert kept == ({0, 1, 2, 3} if verb in {"update", "merge"} else {0, 2, 3})
 
 
+def test_a_conflict_waits_for_the_vector_and_removes_it(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = create(spark, table_name, "id bigint, v string", properties=EDV)
+    append_ids(spark, table_name, range(4))
+    operation, real, before = table.update().set("v", "'new'").where("id = 1"), FileIO.write, set()
+    written: list[str] = []
+
+    def slow(io: FileIO, path: str, data: bytes) -> None:
+        time.sleep(1)
+        real(io, path, data)
+        written.append(path)
+
+    def interfere() -> None:
+        rd.table(spark, table_name).update().set("v", "'theirs'").where("id = 1").execute()
+        before.update(stored_files(table))
+        patched.setattr(FileIO, "write", slow)
+
+    with monkeypatch.context() as patched, pytest.raises(rd.CommitConflictError):
+        just_before(monkeypatch, interfere, operation.execute)
+    assert [path.endswith(".puffin") for path in written] == [True]
+    assert {file for file in stored_files(table) if file.endswith((".puffin", ".avro"))} <= before
+    assert [row.v for row in spark.table(table_name).where("id = 1").collect()] == ["theirs"]
+
+
 def just_before(monkeypatch: pytest.MonkeyPatch, interfere: Callable[[], object], run: Callable[[], object]) -> None:
-    """Runs an operation, and something else once, when it has read and written all it needs."""
+    """Runs an operation, and something else once, when it has read all it needs and is about to commit."""
     real: Callable[[TableHandle, RowChange], Snapshot] = vars(changes)["commit"]
 
     def commit(handle: TableHandle, change: RowChange) -> Snapshot:

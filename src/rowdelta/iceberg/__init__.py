@@ -54,7 +54,7 @@ from rowdelta.iceberg.puffin_footers import footer, only_blob
 from rowdelta.iceberg.references import check_fast_forward, create_branch, drop_branch, fast_forward
 from rowdelta.iceberg.removal import delete_files
 from rowdelta.iceberg.residuals import partition_residuals
-from rowdelta.iceberg.shadow import SnapshotFiles, files_of, shadow, snapshot_files
+from rowdelta.iceberg.shadow import SnapshotFiles, files_of, is_read_as_it_is, shadow, snapshot_files
 from rowdelta.iceberg.specs import unpartitioned_spec
 from rowdelta.iceberg.staged import StagedFiles, stage_key_files, stage_rows
 from rowdelta.iceberg.table_update import TableUpdate, update_table
@@ -127,6 +127,7 @@ __all__ = [
     "in_session",
     "interruptible",
     "inventory_of",
+    "is_read_as_it_is",
     "later_deletes",
     "list_delete_files",
     "marked",

@@ -75,7 +75,7 @@ class RowChange:
 
     deletes: Sequence[NewDelete] = ()
     rows: StagedFiles | None = None
-    contents: Mapping[str, bytes] = field(default_factory=dict)
+    contents: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     removed_deletes: Sequence[ContentFile] = ()
     removed_rows: Sequence[ContentFile] = ()
     whole_files: RowFilter | None = None

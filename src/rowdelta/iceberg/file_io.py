@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from py4j.protocol import Py4JJavaError
 
 from rowdelta.errors import TableError
+from rowdelta.iceberg.errands import Errand, drop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,10 +25,6 @@ log: Final = logging.getLogger("rowdelta")
 # first. Bytes travel as base64, so this many fit into one part; large data go through a file.
 PIECE: Final = 6_000
 _LARGE: Final = 50 * PIECE
-_AT_ONCE: Final = 8
-# The same threads for the whole process: each has a connection to the JVM and a thread there, and Hadoop remembers
-# every thread that ever opened a file.
-_pool: Final = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="rowdelta-files")
 
 
 class FileIO:
@@ -90,21 +87,18 @@ class FileIO:
         """Writes new files while the caller does something else.
 
         Gives a function that returns when all are there, and raises what kept one from it; at the end of the block none
-        is being written any more.
+        is being written any more, unless an interrupt did not wait for it.
         """
+        errands = [Errand(partial(self.write, path, data)) for path, data in contents.items()]
 
-        def write() -> None:
-            for path, data in contents.items():
-                self.write(path, data)
+        def finish() -> None:
+            for errand in errands:
+                errand.result()
 
-        if not contents:
-            yield write
-            return
-        future = _pool.submit(write)
         try:
-            yield future.result
+            yield finish
         finally:
-            wait([future])
+            drop(errands)
 
     def delete(self, paths: Iterable[str]) -> None:
         """Removes files; one that is already gone is fine."""
@@ -168,7 +162,7 @@ def read_in_pieces(stream: Any, length: int | None = None) -> bytes:
 def together(read: Callable[[X], Y], items: Sequence[X]) -> list[Y]:
     """Reads or writes several small files at once: each waits for storage, not for the processor.
 
-    Whatever happens, none is being read or written any more when this ends.
+    When one fails, no other is being read or written any more, unless an interrupt did not wait for it.
 
     Examples:
         >>> together(len, ["one", "three"])
@@ -176,13 +170,11 @@ def together(read: Callable[[X], Y], items: Sequence[X]) -> list[Y]:
     """
     if len(items) < 2:  # noqa: PLR2004 - no threads for one file
         return [read(item) for item in items]
-    futures = [_pool.submit(read, item) for item in items]
+    errands = [Errand(partial(read, item)) for item in items]
     try:
-        return [future.result() for future in futures]
+        return [errand.result() for errand in errands]
     finally:
-        for future in futures:
-            future.cancel()
-        wait(futures)
+        drop(errands)
 
 
 def _reason(error: Py4JJavaError) -> str:

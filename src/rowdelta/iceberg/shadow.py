@@ -119,6 +119,12 @@ def shadow(
     return Shadow(as_frame(handle, table), partition_names(handle, table))
 
 
+def is_read_as_it_is(handle: TableHandle, files: SnapshotFiles) -> bool:
+    """Whether the shadow of a snapshot, read with the newest schema, is the table itself: nothing of it is made up."""
+    metadata = handle.metadata
+    return _is_newest_and_clean(handle.branch, metadata, files, metadata.current_schema_id)
+
+
 def _is_newest_and_clean(branch: str, metadata: TableMetadata, files: SnapshotFiles, schema_id: int) -> bool:
     """Whether Iceberg reads just this at the head of the branch: nothing need be made up then.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark import inheritable_thread_target
 
@@ -27,11 +27,17 @@ def beside(gateway: Gateway, job: Callable[[], X], plan: Callable[[], Y]) -> tup
         return plan()
 
     with ThreadPoolExecutor(1) as pool:
-        as_caller = inheritable_thread_target(gateway.spark)  # any job of it belongs to those of the caller
-        future = pool.submit(as_caller(made))
+        future = pool.submit(_as_caller(gateway, made))
         try:
             found = job()
         except Exception:
             future.result()
             raise
         return found, future.result()
+
+
+def _as_caller(gateway: Gateway, plan: Callable[[], Y]) -> Callable[[], Y]:
+    """Any job of the plan belongs to those of the caller, as far as Python's threads have their own in Java."""
+    inherit: Any = inheritable_thread_target(gateway.spark)
+    found: Callable[[], Y] = inherit(plan) if callable(inherit) else plan
+    return found

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import bitmap_from_sorted, sorted_distinct
 from rowdelta.errors import TableError
-from rowdelta.iceberg import ContentFile, arrow_frame, partition_names
+from rowdelta.iceberg import ContentFile, arrow_frame, is_read_as_it_is, partition_names
 from rowdelta.ops.key_batches import partition_json
 from rowdelta.ops.position_files import partition_values
 from rowdelta.ops.target import FILE, POSITION
@@ -225,9 +225,12 @@ def places_of(target: Target, rows: DataFrame) -> Places:
 
 
 def rows_to_find(target: Target, alias: str | None) -> DataFrame:
-    """Live rows of a table, for a caller who filters them and needs nothing of them but their places."""
+    """Live rows of a table, for a caller who filters them and needs nothing of them but their places.
+
+    A snapshot that has to be made up has row ids that are, too: a filter must not see these.
+    """
     assert target.files is not None
-    plain = _are_known(target) and not target.files.equality_deletes
+    plain = _are_known(target) and is_read_as_it_is(target.handle, target.files)
     return target.stored_rows(alias) if plain else target.rows(alias)
 
 

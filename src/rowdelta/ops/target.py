@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import InputError
 from rowdelta.iceberg import SnapshotFiles, Validation, shadow, snapshot_files
-from rowdelta.scan import check_deletes, live_rows, quote
+from rowdelta.scan import check_deletes, check_names, live_rows, quote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -70,13 +70,15 @@ class Target:
         return rows if alias is None else rows.alias(alias)
 
     def stored_rows(self, alias: str | None = None) -> DataFrame:
-        """Rows as Iceberg reads them; where there are no equality deletes, these are the live ones.
+        """Rows as Iceberg reads them: the live ones of a table that `is_read_as_it_is`.
 
         They have the table's columns alone, but `_file` and `_pos` can be selected, with an expression less to analyze
         for each column.
         """
         assert self.files is not None
-        rows = shadow(self.handle, self.files, self.handle.metadata.current_schema_id, []).frame
+        schema_id = self.handle.metadata.current_schema_id
+        check_names(self.handle, schema_id, (FILE, POSITION))
+        rows = shadow(self.handle, self.files, schema_id, []).frame
         return rows if alias is None else rows.alias(alias)
 
     def validation(self, condition: RowFilter, isolation: str, data_files: list[str], *, updates: bool) -> Validation:

@@ -7,6 +7,7 @@ from rowdelta.scan.filters import PARTITION, SPEC
 from rowdelta.scan.integer_keys import IntegerKeys, integer_sql, is_integer
 from rowdelta.scan.key_bits import KeyBits, key_bits
 from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unpack_words
+from rowdelta.scan.names import check_names
 from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, live_rows, quote
 from rowdelta.scan.scopes import scope_of
 from rowdelta.scan.time_travel import live_frame
@@ -21,6 +22,7 @@ __all__ = [
     "LiveRows",
     "block_and_bit",
     "check_deletes",
+    "check_names",
     "create_view",
     "forget_keys",
     "integer_keys",

@@ -14,6 +14,7 @@ from rowdelta.scan.applicable import needed_deletes
 from rowdelta.scan.checks import check_deletes
 from rowdelta.scan.deleted_keys import DeletedKeysBuilder
 from rowdelta.scan.filters import AGE, PARTITION, SPEC
+from rowdelta.scan.names import check_names
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -94,6 +95,7 @@ def live_rows(
         as_bits: Whether to look keys up in a bitmap rather than join with them, where that can be.
     """
     schema = handle.metadata.schemas[schema_id]
+    check_names(handle, schema_id, ("_spec_id", "_partition", *metadata_columns))
     deletes = needed_deletes(handle, files, only) if deletes is None else deletes
     keys = {field_id for entry in deletes for field_id in entry.equality_ids}
     specs = [handle.metadata.specs[spec_id] for spec_id in {entry.spec_id for entry in deletes}]

@@ -1,0 +1,85 @@
+"""Metadata columns of Iceberg in a DELETE: those of its predicate, and columns of the table that look like them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import rowdelta as rd
+from tests.support.tables import append_ids, create, head, keys, one_file, stored_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def case_sensitive(spark: SparkSession) -> Iterator[None]:
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    yield
+    spark.conf.unset("spark.sql.caseSensitive")
+
+
+def ids(spark: SparkSession, name: str) -> list[int]:
+    return sorted(row.id for row in spark.table(name).select("id").collect())
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_predicate_may_name_places(spark: SparkSession, table_name: str, version: int) -> None:
+    table = create(spark, table_name, "id bigint, v string", version=version)
+    append_ids(spark, table_name, range(5))
+    append_ids(spark, table_name, range(5, 10))
+    assert table.delete("_pos = 1").execute().rows_deleted == 2
+    file = spark.table(table_name).where("id = 7").select("_file").collect()[0][0]
+    assert table.delete(f"o._file = '{file}' AND o._pos > 2", alias="o").execute().rows_deleted == 2
+    assert ids(spark, table_name) == [0, 2, 3, 4, 5, 7]
+
+
+def test_rows_without_ids_are_not_found_by_ids_that_were_made_up(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, "id bigint, v string", version=2)
+    append_ids(spark, table_name, range(5))
+    spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('format-version' = '3')")
+    spark.sql(f"ALTER TABLE {table_name} ADD COLUMN later int")  # the snapshot is of an older schema now
+    assert table.delete("_row_id < 3").execute().snapshot_id is None
+    assert table.delete("id < 3").execute().rows_deleted == 3
+    assert ids(spark, table_name) == [3, 4]
+
+
+@pytest.mark.parametrize("column", ["_POS", "_File", "_pos"])
+def test_a_column_that_looks_like_a_place_is_refused(spark: SparkSession, table_name: str, column: str) -> None:
+    table = create(spark, table_name, f"id bigint, {column} bigint")
+    one_file(spark, [(5, 2), (6, 2), (7, 2)], f"id bigint, {column} bigint").writeTo(table_name).append()
+    before = head(table), stored_files(table)
+    source = spark.createDataFrame([(5, 9)], f"id bigint, {column} bigint")
+    for operation in (
+        table.delete("id = 5"),
+        table.update().set(column, "0").where("id = 5"),
+        table.merge(source, "id").when_matched_update_all(),
+    ):
+        with pytest.raises(
+            rd.TableError, match=f"has a column {column}, which Spark takes for .* {column.lower()}"
+        ) as e:
+            operation.execute()
+        assert "RENAME COLUMN" in str(e.value)
+    assert (head(table), stored_files(table)) == before
+    spark.sql(f"ALTER TABLE {table_name} RENAME COLUMN {column} TO place")
+    assert table.delete("id = 5").execute().rows_deleted == 1
+    assert ids(spark, table_name) == [6, 7]
+
+
+@pytest.mark.usefixtures("case_sensitive")
+def test_letters_tell_them_apart_where_spark_looks_at_them(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, "id bigint, _POS bigint")
+    one_file(spark, [(5, 2), (6, 2), (7, 2)], "id bigint, _POS bigint").writeTo(table_name).append()
+    assert table.delete("id = 5").execute().rows_deleted == 1
+    assert ids(spark, table_name) == [6, 7]
+
+
+def test_columns_like_those_that_are_not_needed_are_no_obstacle(spark: SparkSession, table_name: str) -> None:
+    columns = "id bigint, _POS bigint, _Deleted boolean"
+    table = create(spark, table_name, columns, properties={"write.delete.equality-vector.enabled": "true"})
+    one_file(spark, [(5, 2, True), (6, 3, False)], columns).writeTo(table_name).append()
+    table.delete_keys(keys(spark, 5), "id").execute()
+    assert [tuple(row) for row in table.read().collect()] == [(6, 3, False)]
