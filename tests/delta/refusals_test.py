@@ -173,11 +173,11 @@ def test_two_conversions_at_once_do_not_add_a_commit_twice(
     run = attempt._run
     once: list[int] = []
 
-    def late(self: Any) -> None:
+    def late(self: Any, wait: Callable[[], None]) -> None:
         if not once:
             once.append(1)
             rd.from_delta(spark, path, table_name).execute()
-        run(self)
+        run(self, wait)
 
     monkeypatch.setattr(attempt, "_run", late)
     with pytest.raises(rd.CommitConflictError, match="was changed meanwhile"):
