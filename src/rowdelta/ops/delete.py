@@ -84,13 +84,7 @@ class Delete(Operation[Result]):
         if self._mode == "copy-on-write":
             change = rewrite_files(target, touched, None, validation)
         else:
-            written = write_positions(self._handle, target.files, touched)
-            change = RowChange(
-                deletes=written.deletes,
-                contents=written.contents,
-                removed_deletes=written.replaced,
-                validation=validation,
-            )
+            change = write_positions(self._handle, target.files, touched).change(validation)
         return apply_rows(self._handle, change, started, deleted=deleted)
 
     def _matched(self, target: Target) -> DataFrame:

@@ -197,13 +197,7 @@ class MergeRun:
 
     def _only_deletes(self, target: Target, touched: list[FilePositions], validation: Validation) -> RowChange:
         assert target.files is not None
-        written = write_positions(self.handle, target.files, touched)
-        return RowChange(
-            deletes=written.deletes,
-            contents=written.contents,
-            removed_deletes=written.replaced,
-            validation=validation,
-        )
+        return write_positions(self.handle, target.files, touched).change(validation)
 
     def _commit(self, change: RowChange, by_action: dict[str, int], inserts: int, started: float) -> Result:
         if not change.deletes and not change.removed_rows and not (change.rows is not None and len(change.rows)):

@@ -23,7 +23,7 @@ from rowdelta.codec import (
     sorted_distinct,
 )
 from rowdelta.encoding import DeleteEncoding, FileContent
-from rowdelta.iceberg import ContentFile, NewDelete, position_rows
+from rowdelta.iceberg import ContentFile, NewDelete, RowChange, position_rows
 from rowdelta.ops.key_batches import partition_json
 
 if TYPE_CHECKING:
@@ -31,7 +31,15 @@ if TYPE_CHECKING:
 
     from pyroaring import BitMap64
 
-    from rowdelta.iceberg import DataEntry, DeleteEntry, LiveData, SnapshotFiles, TableHandle
+    from rowdelta.iceberg import (
+        DataEntry,
+        DeleteEntry,
+        LiveData,
+        SnapshotFiles,
+        StagedFiles,
+        TableHandle,
+        Validation,
+    )
     from rowdelta.ops.positions import FilePositions
 
 ROW_POSITION_ID: Final = 2147483645
@@ -53,8 +61,18 @@ class Written(NamedTuple):
     emptied: list[FilePositions]
     contents: dict[str, bytes]
 
+    def change(self, validation: Validation, rows: StagedFiles | None = None) -> RowChange:
+        """The change that deletes the positions, and adds rows where there are some."""
+        return RowChange(
+            deletes=self.deletes,
+            rows=rows,
+            contents=self.contents,
+            removed_deletes=self.replaced,
+            validation=validation,
+        )
+
     def save(self, handle: TableHandle) -> None:
-        """Writes them now."""
+        """Writes the contents now."""
         for path, data in self.contents.items():
             handle.io.write(path, data)
 

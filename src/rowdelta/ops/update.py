@@ -145,10 +145,4 @@ def replace_rows(
     except BaseException:
         staged.remove()
         raise
-    return RowChange(
-        deletes=written.deletes,
-        rows=staged,
-        contents=written.contents,
-        removed_deletes=written.replaced,
-        validation=validation,
-    )
+    return written.change(validation, staged)
