@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 import rowdelta as rd
+from rowdelta.codec import spark_hashes
+from rowdelta.iceberg import arrow_frame
 from rowdelta.ops.positions import KnownFiles, NamedFiles, places_of
 from rowdelta.ops.target import open_target
 from tests.support.copies import KINDS, Kind, numbered, numbered_copies
@@ -79,10 +81,19 @@ def test_every_way_gives_what_iceberg_sql_gives(
         pair.assert_same()
 
 
-def test_files_whose_checksums_are_equal_are_numbered(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_hashed_as_spark_hashes_them(spark: SparkSession) -> None:
+    stem = "s3://lake/db=x y/größe/日本/\U0001f600%20ü/00001-1-c60b1a69.parquet"
+    texts = ["", *(stem[start : start + size] for start in range(len(stem)) for size in range(1, 12)), stem * 40]
+    frame = arrow_frame(spark, pa.table({"path": pa.array(texts)})).selectExpr("path", "hash(path) code")
+    found = {row.path: row.code for row in frame.collect()}
+    assert spark_hashes(texts) == [found[text] for text in texts]
+    assert spark_hashes([]) == []
+
+
+def test_files_whose_hashes_are_equal_are_numbered(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     with numbered_copies(spark, "region") as pair:
         positions = importlib.import_module("rowdelta.ops.positions")
-        monkeypatch.setattr(positions, "zlib", SimpleNamespace(crc32=lambda _: 7))
+        monkeypatch.setattr(positions, "spark_hashes", lambda paths: [7] * len(paths))
         run(pair, "UPDATE {t} SET b = a WHERE id = 3")
         run(pair, "DELETE FROM {t} WHERE a = 2")
         table = pair.table

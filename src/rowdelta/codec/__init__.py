@@ -17,6 +17,7 @@ from rowdelta.codec.hashed import HASH_BLOB_TYPE, HashedKeys, decode_hashed, enc
 from rowdelta.codec.keys import IntegerCodec, KeyCodec, codec_for
 from rowdelta.codec.keys import get as get_codec
 from rowdelta.codec.keys import register as register_codec
+from rowdelta.codec.murmur import spark_hashes
 from rowdelta.codec.puffin import Blob, BlobMetadata, PuffinFile, PuffinWriter, read_blob, read_puffin
 from rowdelta.codec.roaring import (
     JAVA_HIGH_KEY_LIMIT,
@@ -75,5 +76,6 @@ __all__ = [
     "register_codec",
     "register_compression",
     "sorted_distinct",
+    "spark_hashes",
     "to_vector_blob",
 ]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rowdelta.encoding import DeleteEncoding
     from rowdelta.iceberg.content_files import ContentFile
     from rowdelta.iceberg.expressions import RowFilter
+    from rowdelta.iceberg.gateway import Gateway
     from rowdelta.iceberg.handle import CommitMark, TableHandle
     from rowdelta.iceberg.manifests import AvroFile
     from rowdelta.iceberg.metadata import Snapshot
@@ -133,11 +134,11 @@ class Validation:
     no_new_rows: bool = False
     further: Callable[[Uncommitted], None] | None = None
 
-    def configure(self, delta: Any) -> None:
+    def configure(self, gateway: Gateway, delta: Any) -> None:
         """Tells Iceberg's `RowDelta`."""
         delta.conflictDetectionFilter(self.row_filter.expression)
         if self.data_files:
-            delta.validateDataFilesExist(list(self.data_files))
+            delta.validateDataFilesExist(gateway.text_list(self.data_files))
         if self.snapshot_id is not None:
             delta.validateFromSnapshot(self.snapshot_id)
         if self.no_new_deletes:
@@ -369,7 +370,7 @@ class _Attempt:
             if change.rows is not None:
                 change.rows.add_to(delta)
             if change.validation is not None:
-                change.validation.configure(delta)
+                change.validation.configure(gateway, delta)
             elif (head := transaction.table().snapshot(handle.branch)) is not None:
                 # Nothing is to be validated. But Iceberg takes a vector of keys for one of positions, and looks for
                 # others through all history that it is not told to leave out; where that has expired, it fails.

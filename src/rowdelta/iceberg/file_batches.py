@@ -43,14 +43,18 @@ def pass_files(gateway: Gateway, delta: Any, method: str, files: Sequence[Conten
     """
     if not files:
         return
-    handles, argument = MethodHandles(gateway), gateway.java_class(_ARGUMENTS[method])
-    parse = handles.with_values(handles.method(_PARSER, "fromJson", NODE, "java.util.Map"), 1, specs)
-    parse = parse.asType(parse.type().changeReturnType(argument))
-    take = handles.method(_ROW_DELTA, method, _ARGUMENTS[method]).bindTo(delta)
-    both = handles.then(parse, take)
+    handles = MethodHandles(gateway)
+    take = gateway.once("taker", method, make=lambda: _taker(handles, method))
+    take = handles.with_values(take.bindTo(delta), 1, specs)
     for start in range(0, len(files), _BATCH):
         array = ",".join(file.to_json() for file in files[start : start + _BATCH])
-        handles.run(both, f"[{array}]")
+        handles.run(take, f"[{array}]")
+
+
+def _taker(handles: MethodHandles, method: str) -> Any:
+    """A method of a `RowDelta`, a file as JSON, and the specs."""
+    parse = handles.method(_PARSER, "fromJson", NODE, "java.util.Map")
+    return handles.at(1, handles.method(_ROW_DELTA, method, _ARGUMENTS[method]), parse)
 
 
 def held_paths(handle: TableHandle, paths: Collection[str]) -> set[str]:

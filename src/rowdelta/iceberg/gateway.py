@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from rowdelta.errors import SessionError
 from rowdelta.iceberg.versions import ICEBERG_PACKAGE, check_iceberg, check_spark
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -38,6 +39,7 @@ class _Package:
 
 
 _known: dict[Any, _Package] = {}  # by JVM
+_kept: dict[tuple[Any, ...], Any] = {}  # by JVM and what it is
 
 
 class Gateway:
@@ -81,8 +83,18 @@ class Gateway:
         check_iceberg(version)
         return version
 
+    def once(self, *what: str, make: Callable[[], Any]) -> Any:
+        """Something of Java that never changes, such as a class: it is made once for a JVM."""
+        key = (self.spark._jvm, *what)
+        if key not in _kept:
+            _kept[key] = make()
+        return _kept[key]
+
     def java_class(self, name: str) -> Any:
         """The `java.lang.Class` of a name, from the class loader that holds the Spark packages."""
+        return self.once("class", name, make=lambda: self._find_class(name))
+
+    def _find_class(self, name: str) -> Any:
         return self.jvm.org.apache.spark.util.Utils.classForName(name, True, False)
 
     def static_call(self, class_name: str, method: str) -> Any:
@@ -92,7 +104,8 @@ class Gateway:
 
     def scala_object(self, package: Any, name: str) -> Any:
         """A Scala `object`, such as `DataSourceV2Relation`."""
-        return getattr(getattr(package, f"{name}$"), "MODULE$")
+        found = getattr(package, f"{name}$")
+        return self.once("object", found._fqn, make=lambda: getattr(found, "MODULE$"))
 
     def array(self, class_name: str, values: Sequence[Any]) -> Any:
         """An array of a class that Java itself brings."""
@@ -146,6 +159,11 @@ class Gateway:
         if cached.snapshot(snapshot_id) is None:
             cached.refresh()
         return self.spark.sql(f"SELECT * FROM {name}.{kind} VERSION AS OF {snapshot_id}")
+
+    def text_list(self, texts: Iterable[str]) -> Any:
+        """A `List<String>`, as one text: py4j would send them one by one."""
+        mapper = self.iceberg.util.JsonUtil.mapper()
+        return mapper.readValue(json.dumps(list(texts)), self.java_class("java.util.ArrayList"))
 
     def string_map(self, values: Mapping[str, str]) -> Any:
         """A `Map<String, String>`."""

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rowdelta.iceberg.gateway import Gateway
 
@@ -24,12 +24,14 @@ class MethodHandles:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._handles = gateway.jvm.java.lang.invoke.MethodHandles
-        self._lookup = self._handles.publicLookup()
 
     def method(self, owner: str, name: str, *arguments: str) -> Any:
         """A method, by the names of its class and of the classes of its arguments."""
+        return self._gateway.once("method", owner, name, *arguments, make=lambda: self._find(owner, name, arguments))
+
+    def _find(self, owner: str, name: str, arguments: Sequence[str]) -> Any:
         kinds = self._gateway.array("java.lang.Class", [self._gateway.java_class(kind) for kind in arguments])
-        return self._lookup.unreflect(self._gateway.java_class(owner).getMethod(name, kinds))
+        return self._handles.publicLookup().unreflect(self._gateway.java_class(owner).getMethod(name, kinds))
 
     def with_values(self, handle: Any, position: int, *values: Any) -> Any:
         """The method with some arguments given."""
@@ -41,6 +43,11 @@ class MethodHandles:
             kind = handle.type().changeParameterType(0, first.type().returnType())
             first = self._handles.filterReturnValue(first, handle.asType(kind))
         return first
+
+    def at(self, position: int, handle: Any, first: Any) -> Any:
+        """A method with the result of another one as one of its arguments, and those of the other in its place."""
+        kind = first.type().changeReturnType(handle.type().parameterType(position))
+        return self._handles.collectArguments(handle, position, first.asType(kind))
 
     def after(self, first: Any, handle: Any) -> Any:
         """A method whose first argument is the result of one that has no arguments."""

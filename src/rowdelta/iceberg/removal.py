@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
@@ -28,16 +27,11 @@ def delete_files(handle: TableHandle, paths: Sequence[str]) -> int:
     """
     if not paths:
         return 0
-    gateway, io = handle.gateway, handle._table.io()
     if not _removes_in_bulk(handle):
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             return sum(pool.map(lambda path: handle.io.discard([path]), paths))
-    # As one text: py4j would send a list one by one.
-    listed = gateway.iceberg.util.JsonUtil.mapper().readValue(
-        json.dumps(list(paths)), gateway.java_class("java.util.ArrayList")
-    )
     try:
-        io.deleteFiles(listed)
+        handle._table.io().deleteFiles(handle.gateway.text_list(paths))
     except JavaError as error:
         failed = len(paths)
         if isinstance(error, Py4JJavaError) and java_name(error) == "BulkDeletionFailureException":

@@ -16,14 +16,12 @@ import pyarrow.parquet as pq
 from rowdelta.codec import (
     Blob,
     PuffinWriter,
-    bitmap_from_sorted,
     bitmap_to_numpy,
-    decode_vector,
     encode_vector,
-    sorted_distinct,
 )
 from rowdelta.encoding import DeleteEncoding, FileContent
-from rowdelta.iceberg import ContentFile, NewDelete, RowChange, position_rows
+from rowdelta.iceberg import ContentFile, NewDelete, RowChange
+from rowdelta.ops.earlier_positions import earlier_positions
 from rowdelta.ops.key_batches import partition_json
 
 if TYPE_CHECKING:
@@ -107,25 +105,20 @@ def _write_vectors(
 ) -> Written:
     """One vector for each data file, all in one Puffin file; each also holds what was deleted before."""
     paths = {file.path for file in touched}
-    old = [entry for entry in files.position_deletes if entry.referenced_data_file in paths]
-    vectors = {entry.referenced_data_file: entry for entry in old if entry.is_deletion_vector}
-    legacy = _legacy_positions(handle, files, paths - vectors.keys())
+    before = earlier_positions(handle, files, paths)
     location = handle.new_data_location(f"{uuid.uuid4()}-deletes.puffin")
     writer = PuffinWriter(created_by="rowdelta")
     written: list[tuple[FilePositions, BitMap64, Any]] = []
     emptied: list[FilePositions] = []
     for file in touched:
-        merged = file.positions
-        if file.path in vectors:
-            merged = merged | _read_vector(handle, vectors[file.path])
-        if file.path in legacy:
-            merged = merged | legacy[file.path]
+        merged = file.positions | before[file.path] if file.path in before else file.positions
         if len(merged) == records.get(file.path):
             emptied.append(file)
             continue
         properties = {"referenced-data-file": file.path, "cardinality": str(len(merged))}
         blob = Blob(DELETION_VECTOR, encode_vector(merged), fields=(ROW_POSITION_ID,), properties=properties)
         written.append((file, merged, writer.add(blob)))
+    old = [entry for entry in files.position_deletes if entry.referenced_data_file in paths]
     replaced = [as_content_file(handle, entry) for entry in old]
     if not written:
         return Written([], replaced, emptied, {})
@@ -149,33 +142,6 @@ def _write_vectors(
         for file, merged, blob in written
     ]
     return Written(new, replaced, emptied, {location: data})
-
-
-def _read_vector(handle: TableHandle, entry: DeleteEntry) -> BitMap64:
-    assert entry.content_offset is not None
-    blob = handle.io.read(entry.path, entry.content_offset, entry.content_size_in_bytes)
-    return decode_vector(blob, cardinality=entry.record_count)
-
-
-def _legacy_positions(handle: TableHandle, files: SnapshotFiles, paths: set[str]) -> dict[str, BitMap64]:
-    """What older position delete files say of data files that get their first vector."""
-    older = [entry for entry in files.position_deletes if not entry.is_deletion_vector]
-    relevant = [e for e in older if e.referenced_data_file is None or e.referenced_data_file in paths]
-    if not relevant or not paths:
-        return {}
-    rows = position_rows(handle, files, relevant)
-    table = rows.where(rows["file_path"].isin(list(paths))).toArrow()
-    if not table.num_rows:
-        return {}
-    names = table["file_path"].combine_chunks().dictionary_encode()
-    codes, positions = names.indices.to_numpy(), table["pos"].to_numpy()
-    order = np.argsort(codes, kind="stable")
-    ends = np.cumsum(np.bincount(codes, minlength=len(names.dictionary)))[:-1]
-    parts = np.split(positions[order], ends)
-    return {
-        path: bitmap_from_sorted(sorted_distinct(part))
-        for path, part in zip(names.dictionary.to_pylist(), parts, strict=True)
-    }
 
 
 def as_content_file(handle: TableHandle, entry: DeleteEntry) -> ContentFile:

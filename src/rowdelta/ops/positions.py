@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.codec import bitmap_from_sorted, sorted_distinct
+from rowdelta.codec import bitmap_from_sorted, sorted_distinct, spark_hashes
 from rowdelta.errors import TableError
 from rowdelta.iceberg import ContentFile, arrow_frame, is_read_as_it_is, partition_names
 from rowdelta.ops.key_batches import partition_json
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 CODE: Final = "__rd_code"
 _BLOCK, _BIT = block_and_bit(POSITION)
-_CHECKSUM: Final = f"cast(crc32(cast({FILE} as binary)) - 2147483648L as int) AS {CODE}"
+_HASH: Final = f"hash({FILE}) AS {CODE}"
 _RUNS_OF_BATCH: Final = 64
 _FILES_KNOWN_AT_MOST: Final = 5_000  # to know them, their manifests are read
 # Twelve bytes in Arrow for the code and the position of a row, and those of a file once more, sorted.
@@ -157,7 +156,7 @@ class NamedFiles(Places):
 
 
 class KnownFiles(Places):
-    """Rows carry a checksum of their file's path, or its number where two files have the same checksum.
+    """Rows carry a hash of their file's path, or its number where two files have the same hash.
 
     Attributes:
         one_by_one: Whether rows are collected as they are, rather than as words of 64 neighbours after a shuffle.
@@ -167,14 +166,14 @@ class KnownFiles(Places):
         self.handle = handle
         self.names = [CODE, POSITION]
         self.one_by_one = one_by_one
-        by_checksum = {zlib.crc32(file.path.encode()) - 2**31: file for file in files}
-        self._are_apart = len(by_checksum) == len(files)
-        self._files = by_checksum if self._are_apart else dict(enumerate(files))
+        by_hash = dict(zip(spark_hashes([file.path for file in files]), files, strict=True))
+        self._are_apart = len(by_hash) == len(files)
+        self._files = by_hash if self._are_apart else dict(enumerate(files))
 
     def mark(self, rows: DataFrame) -> DataFrame:
-        """The rows with the checksum or number."""
+        """The rows with the hash or number."""
         if self._are_apart:
-            return rows.selectExpr("*", _CHECKSUM)
+            return rows.selectExpr("*", _HASH)
         paths = pa.array([file.path for file in self._files.values()], pa.string())
         numbers = pa.table({FILE: paths, CODE: pa.array(self._files, pa.int32())})
         return rows.join(F.broadcast(arrow_frame(self.handle.spark, numbers)), FILE)
@@ -193,7 +192,7 @@ class KnownFiles(Places):
     def find(self, rows: DataFrame) -> list[FilePositions]:
         """The same of rows that are not marked, with one plan less where that can be."""
         if self.one_by_one and self._are_apart:
-            return self.collected(rows.selectExpr(_CHECKSUM, POSITION).toArrow())
+            return self.collected(rows.selectExpr(_HASH, POSITION).toArrow())
         return super().find(rows.select(FILE, POSITION))
 
     def collected(self, table: pa.Table) -> list[FilePositions]:
