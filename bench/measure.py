@@ -123,7 +123,7 @@ def driver_peak_mb(action: Callable[[], Any]) -> float:
 
 def resident_mb() -> float:
     """What this Python process takes, in MiB."""
-    return round(_resident() / 2**20, 1)
+    return round(_resident() / 2**20, 2)
 
 
 def _resident() -> int:
