@@ -87,7 +87,6 @@ def test_paths_are_hashed_as_spark_hashes_them(spark: SparkSession) -> None:
     frame = arrow_frame(spark, pa.table({"path": pa.array(texts)})).selectExpr("path", "hash(path) code")
     found = {row.path: row.code for row in frame.collect()}
     assert spark_hashes(texts) == [found[text] for text in texts]
-    assert spark_hashes([]) == []
 
 
 def test_files_whose_hashes_are_equal_are_numbered(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,40 +11,52 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    Words = npt.NDArray[np.uint32]
+
 _SEED: Final = 42
 _WORD: Final = 4
+_AT_ONCE: Final = 4096
 
 
 def spark_hashes(texts: Sequence[str]) -> list[int]:
-    """What Spark's `hash` gives for each text, computed for all of them a word at a time."""
-    data = [text.encode() for text in texts]
-    words = [_words(one) for one in data]
-    counts = np.array([len(one) for one in words], np.int64)
-    table = np.zeros((len(data), int(counts.max(initial=0))), np.uint32)
-    for row, one in zip(table, words, strict=True):
-        row[: len(one)] = one
-    found = np.full(len(data), _SEED, np.uint32)
-    for index, word in enumerate(_scrambled(table).T):
-        mixed = _rotated(found ^ word, 13) * np.uint32(5) + np.uint32(0xE6546B64)
-        found = np.where(index < counts, mixed, found)
-    return [int(one) for one in _finished(found ^ np.array([len(one) for one in data], np.uint32)).view(np.int32)]
+    """What Spark's `hash` gives for each text.
+
+    Examples:
+        >>> spark_hashes(["", "Spark"])
+        [142593372, 228093765]
+    """
+    found: list[int] = []
+    for start in range(0, len(texts), _AT_ONCE):
+        found += _hashes([text.encode() for text in texts[start : start + _AT_ONCE]])
+    return found
 
 
-def _words(data: bytes) -> npt.NDArray[np.uint32]:
-    whole = len(data) // _WORD * _WORD
-    rest = np.frombuffer(data[whole:], np.int8).astype(np.int32).view(np.uint32)
-    return np.concatenate([np.frombuffer(data[:whole], "<u4"), rest])
+def _hashes(texts: list[bytes]) -> list[int]:
+    """All texts at once, a word of each at a time."""
+    lengths = np.array([len(text) for text in texts], np.int64)
+    words, rest = np.divmod(lengths, _WORD)
+    width = (int(words.max()) + 1) * _WORD
+    data = np.frombuffer(b"".join(text.ljust(width, b"\0") for text in texts), np.uint8).reshape(len(texts), width)
+    found = np.full(len(texts), _SEED, np.uint32)
+    for index, word in enumerate(data.view("<u4").T):
+        found = np.where(index < words, _mixed(found, word), found)
+    for index in range(_WORD - 1):
+        byte = np.take_along_axis(data, (words * _WORD + index)[:, None], axis=1)[:, 0].view(np.int8)
+        found = np.where(index < rest, _mixed(found, byte.astype(np.int32).view(np.uint32)), found)
+    hashes: list[int] = _finished(found ^ lengths.astype(np.uint32)).view(np.int32).tolist()
+    return hashes
 
 
-def _scrambled(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    return _rotated(words * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+def _mixed(found: Words, words: Words) -> Words:
+    scrambled = _rotated(words * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+    return _rotated(found ^ scrambled, 13) * np.uint32(5) + np.uint32(0xE6546B64)
 
 
-def _finished(found: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+def _finished(found: Words) -> Words:
     found = (found ^ (found >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     found = (found ^ (found >> np.uint32(13))) * np.uint32(0xC2B2AE35)
     return found ^ (found >> np.uint32(16))
 
 
-def _rotated(words: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32]:
+def _rotated(words: Words, bits: int) -> Words:
     return (words << np.uint32(bits)) | (words >> np.uint32(32 - bits))

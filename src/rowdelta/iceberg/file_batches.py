@@ -44,17 +44,17 @@ def pass_files(gateway: Gateway, delta: Any, method: str, files: Sequence[Conten
     if not files:
         return
     handles = MethodHandles(gateway)
-    take = gateway.once("taker", method, make=lambda: _taker(handles, method))
+    take = gateway.once("pass", method, make=lambda: _from_json(handles, method))
     take = handles.with_values(take.bindTo(delta), 1, specs)
     for start in range(0, len(files), _BATCH):
         array = ",".join(file.to_json() for file in files[start : start + _BATCH])
         handles.run(take, f"[{array}]")
 
 
-def _taker(handles: MethodHandles, method: str) -> Any:
-    """A method of a `RowDelta`, a file as JSON, and the specs."""
+def _from_json(handles: MethodHandles, method: str) -> Any:
+    """A method of `RowDelta` that takes the JSON of a file, and the specs, instead of the file."""
     parse = handles.method(_PARSER, "fromJson", NODE, "java.util.Map")
-    return handles.at(1, handles.method(_ROW_DELTA, method, _ARGUMENTS[method]), parse)
+    return handles.with_result(handles.method(_ROW_DELTA, method, _ARGUMENTS[method]), 1, parse)
 
 
 def held_paths(handle: TableHandle, paths: Collection[str]) -> set[str]:

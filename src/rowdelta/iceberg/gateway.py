@@ -38,8 +38,8 @@ class _Package:
         return member
 
 
-_known: dict[Any, _Package] = {}  # by JVM
-_kept: dict[tuple[Any, ...], Any] = {}  # by JVM and what it is
+_packages: dict[Any, _Package] = {}  # by JVM
+_made: dict[tuple[Any, ...], Any] = {}  # what `Gateway.once` has made, by JVM and name
 
 
 class Gateway:
@@ -57,7 +57,7 @@ class Gateway:
             )
         check_spark(spark.version)
         self.spark = spark
-        jvm: Any = _known.setdefault(spark._jvm, _Package(spark._jvm))
+        jvm: Any = _packages.setdefault(spark._jvm, _Package(spark._jvm))
         gateway: Any = spark.sparkContext._gateway
         self.jvm = jvm
         self.session: Any = spark._jsparkSession
@@ -84,11 +84,14 @@ class Gateway:
         return version
 
     def once(self, *what: str, make: Callable[[], Any]) -> Any:
-        """Something of Java that never changes, such as a class: it is made once for a JVM."""
+        """Something of Java that is the same for all sessions of a JVM, such as a class, made when first asked for.
+
+        Iceberg must not come by another class loader later: it is on the class path when the JVM starts.
+        """
         key = (self.spark._jvm, *what)
-        if key not in _kept:
-            _kept[key] = make()
-        return _kept[key]
+        if key not in _made:
+            _made[key] = make()
+        return _made[key]
 
     def java_class(self, name: str) -> Any:
         """The `java.lang.Class` of a name, from the class loader that holds the Spark packages."""

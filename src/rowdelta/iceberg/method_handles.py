@@ -44,8 +44,8 @@ class MethodHandles:
             first = self._handles.filterReturnValue(first, handle.asType(kind))
         return first
 
-    def at(self, position: int, handle: Any, first: Any) -> Any:
-        """A method with the result of another one as one of its arguments, and those of the other in its place."""
+    def with_result(self, handle: Any, position: int, first: Any) -> Any:
+        """A method one argument of which is what another method gives: it takes the arguments of that one instead."""
         kind = first.type().changeReturnType(handle.type().parameterType(position))
         return self._handles.collectArguments(handle, position, first.asType(kind))
 

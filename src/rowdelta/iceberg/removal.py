@@ -30,8 +30,9 @@ def delete_files(handle: TableHandle, paths: Sequence[str]) -> int:
     if not _removes_in_bulk(handle):
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             return sum(pool.map(lambda path: handle.io.discard([path]), paths))
+    io, listed = handle._table.io(), handle.gateway.text_list(paths)
     try:
-        handle._table.io().deleteFiles(handle.gateway.text_list(paths))
+        io.deleteFiles(listed)
     except JavaError as error:
         failed = len(paths)
         if isinstance(error, Py4JJavaError) and java_name(error) == "BulkDeletionFailureException":

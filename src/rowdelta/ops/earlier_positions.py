@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg import DeleteEntry, SnapshotFiles, TableHandle
 
-# Vectors that lie together are read together: to skip this much would take longer than to read it.
+# Vectors that lie together are read together: on an object store, to skip this much takes longer than to read it.
 _GAP_BYTES: Final = 64 << 10
 _READ_BYTES: Final = 8 << 20
 
@@ -32,7 +32,7 @@ def earlier_positions(handle: TableHandle, files: SnapshotFiles, paths: Abstract
 
 
 def _of_vectors(handle: TableHandle, entries: Sequence[DeleteEntry]) -> dict[str, BitMap64]:
-    """Several ranges of Puffin files at once: each waits for storage."""
+    """Vectors by data file; several ranges of Puffin files are read at once, since each waits for storage."""
     by_file: dict[str, list[DeleteEntry]] = defaultdict(list)
     for entry in entries:
         by_file[entry.path].append(entry)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import RowChange, row_filter, size_in_bytes, stage_rows
+from rowdelta.iceberg import RowChange, filter_of, row_filter, size_in_bytes, stage_rows
 from rowdelta.ops.beside import beside
 from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.kept_frames import in_few_files, kept, kept_once
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
-    from rowdelta.iceberg import TableHandle, Validation
+    from rowdelta.iceberg import RowFilter, TableHandle, Validation
     from rowdelta.ops.merge_keys import OnCondition
     from rowdelta.ops.merge_lookup import KeyLookup
     from rowdelta.ops.positions import FilePositions, Places
@@ -87,6 +87,7 @@ class MergeRun:
                 lambda: (target.rows(), self._source_values(source) if by_place else {}),
             )
             rows = rows if keys is None else rows.where(keys)
+            condition = row_filter(self.handle, None) if keys is None else filter_of(self.handle, rows)
             rows = rows if lookup is None else rows.where(lookup.bits.hit())
             places = places_of(target, rows)
             if by_place:
@@ -95,13 +96,15 @@ class MergeRun:
                 found = self._found(target, places, rows, source, lookup)
                 matches = look_once(self.handle.spark, found, places, number)
                 new_rows = self._replacements(target, source, matches, values)
-                return self._apply(target, source, matches, new_rows, keys=keys, started=started)
+                return self._apply(target, source, matches, new_rows, condition=condition, started=started)
             joined = self._joined(places.mark(rows), source)
             with kept(self._pairs_frame(target, joined, places)) as pairs:
-                matches = look_at(pairs, places)
-                updates = self._updates(target, pairs) if self._updated(matches) else []
+                matches, updated = beside(
+                    self.handle.gateway, lambda: look_at(pairs, places), lambda: self._updates(target, pairs)
+                )
+                updates = [in_few_files(updated, pairs)] if updated is not None and self._updated(matches) else []
                 new_rows = _union([*updates, *self._inserts(target, source, matches)])
-                return self._apply(target, source, matches, new_rows, keys=keys, started=started)
+                return self._apply(target, source, matches, new_rows, condition=condition, started=started)
 
     @property
     def _replaces_rows(self) -> bool:
@@ -172,14 +175,13 @@ class MergeRun:
         matches: Matches,
         new_rows: DataFrame | None,
         *,
-        keys: str | None,
+        condition: RowFilter,
         started: float,
     ) -> Result:
         touched = matches.touched
         self._check_cardinality(matches)
         updated = self._updated(matches)
         deleted = sum(len(file.positions) for file in touched) - updated  # a lone delete may match a row more than once
-        condition = row_filter(self.handle, keys)
         validation = target.validation(condition, self.isolation, [file.path for file in touched], updates=True)
         if not touched and new_rows is None:
             return Result(seconds=time.monotonic() - started)
@@ -219,12 +221,14 @@ class MergeRun:
     def _updated(self, matches: Matches) -> int:
         return sum(matches.counts.get(number, 0) for number, _ in self._all_updates)
 
-    def _updates(self, target: Target, pairs: DataFrame) -> list[DataFrame]:
+    def _updates(self, target: Target, pairs: DataFrame) -> DataFrame | None:
         """The rows that take the place of old ones."""
         numbers = [number for number, _ in self._all_updates]
+        if not numbers:
+            return None
         changed = pairs.where(F.col(ACTION).isin(numbers))
         renamed = {name: F.col(quote(f"__rd_new_{name}")) for name in target.columns}
-        return [in_few_files(updated_rows(target, changed.withColumns(renamed)), pairs)]
+        return updated_rows(target, changed.withColumns(renamed))
 
     def _source_values(self, source: DataFrame) -> dict[str, Column]:
         """The value of every column of a row that is that of the source."""

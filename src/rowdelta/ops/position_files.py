@@ -111,7 +111,7 @@ def _write_vectors(
     written: list[tuple[FilePositions, BitMap64, Any]] = []
     emptied: list[FilePositions] = []
     for file in touched:
-        merged = file.positions | before[file.path] if file.path in before else file.positions
+        merged = file.positions | before.pop(file.path) if file.path in before else file.positions
         if len(merged) == records.get(file.path):
             emptied.append(file)
             continue

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.errors import InputError
 from rowdelta.iceberg import RowChange, filter_of, row_filter, stage_rows
 from rowdelta.ops.assignments import assigned
+from rowdelta.ops.beside import beside
 from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.kept_frames import in_few_files, kept
 from rowdelta.ops.operation import Operation, Plan, Result
@@ -108,13 +109,17 @@ class Update(Operation[Result]):
         new = [value.alias(f"__rd_new_{name}") for name, value in values.items()]
         old = [*(name for name in target.columns if name not in values), *target.kept_lineage, *places.names]
         matched = places.mark(matched)
+        renamed = {name: F.col(quote(f"__rd_new_{name}")) for name in values}
         with refusals(REQUIRED_HINT), kept(matched.select(*map(quote, old), *new)) as found:
-            touched = places.collect(found)
+            touched, new_rows = beside(
+                self._handle.gateway,
+                lambda: places.collect(found),
+                lambda: updated_rows(target, found.withColumns(renamed)),
+            )
             if not touched:
                 return Result(seconds=time.monotonic() - started)
             count = sum(len(file.positions) for file in touched)
-            renamed = {name: F.col(quote(f"__rd_new_{name}")) for name in values}
-            new_rows = in_few_files(updated_rows(target, found.withColumns(renamed)), found)
+            new_rows = in_few_files(new_rows, found)
             validation = target.validation(condition, self._isolation, [file.path for file in touched], updates=True)
             if self._mode == "copy-on-write":
                 change = rewrite_files(target, touched, new_rows, validation)
