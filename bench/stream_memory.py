@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rowdelta as rd
 from bench.data import MERGE_ON_READ, OF_ID, VECTORS, make_table
@@ -30,8 +30,8 @@ ROWS = 200_000
 CHANGES = 1_000
 RETAINED = 10
 CLUSTER = "local-cluster[1,2,2048]"
-# Of 13 looks at one stream, two found 9 MiB more in the heap than the next one did. The least of three is what is kept.
-LOOKS = 3
+LOOKS = 3  # the least of them is what is kept
+SETTLED = 5  # so many collections in a row must free nothing
 
 
 def measured(warm_up: int, batches: int, rest: float) -> dict[str, list[float]]:
@@ -103,15 +103,24 @@ def _changes(spark: SparkSession) -> DataFrame:
 
 
 def _kept_mb(spark: SparkSession) -> tuple[float, float]:
-    """Memory of this process, and what a collection leaves in the heap."""
+    """Memory of this process, and what collections leave in the heap once one more of them frees nothing.
+
+    Three of them can leave 10 MiB too much: Spark and Java let go of some things only after they were found unused.
+    """
     gc.collect()
-    jvm = spark._jvm
-    assert jvm is not None
-    for _ in range(3):
-        jvm.System.gc()
+    left = [_left_mb(spark)]
+    while len(left) <= SETTLED or min(left[-SETTLED:]) < min(left[:-SETTLED]):
         time.sleep(0.2)
-    runtime = jvm.java.lang.Runtime.getRuntime()
-    return resident_mb(), round((runtime.totalMemory() - runtime.freeMemory()) / 2**20, 2)
+        left.append(_left_mb(spark))
+    return resident_mb(), min(left)
+
+
+def _left_mb(spark: SparkSession) -> float:
+    jvm: Any = spark._jvm
+    jvm.System.gc()
+    pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    usages = [pool.getCollectionUsage() for pool in pools if pool.getType().name() == "HEAP"]
+    return float(round(sum(int(usage.getUsed()) for usage in usages if usage is not None) / 2**20, 2))
 
 
 if __name__ == "__main__":
