@@ -101,18 +101,23 @@ def live_heap_mb(spark: SparkSession, action: Callable[[], Any]) -> float:
 
     What a collection leaves is what the action really holds; the garbage between two collections says nothing.
     """
+    heap_left(spark)
+    start = sum(int(pool.getUsage().getUsed()) for pool in _heap_pools(spark))
+    return float(round((max(start, _most(lambda: heap_left(spark), action, 0.15)) - start) / 2**20, 1))
+
+
+def heap_left(spark: SparkSession) -> int:
+    """Bytes that a garbage collection leaves in the heap."""
     jvm: Any = spark._jvm
-    pools = [
-        p for p in jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans() if p.getType().name() == "HEAP"
-    ]
-
-    def left() -> int:
-        jvm.System.gc()
-        return sum(int(p.getCollectionUsage().getUsed()) for p in pools if p.getCollectionUsage() is not None)
-
     jvm.System.gc()
-    start = sum(pool.getUsage().getUsed() for pool in pools)
-    return float(round((max(start, _most(left, action, 0.15)) - start) / 2**20, 1))
+    usages = [pool.getCollectionUsage() for pool in _heap_pools(spark)]
+    return sum(int(usage.getUsed()) for usage in usages if usage is not None)
+
+
+def _heap_pools(spark: SparkSession) -> list[Any]:
+    jvm: Any = spark._jvm
+    pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    return [pool for pool in pools if pool.getType().name() == "HEAP"]
 
 
 def driver_peak_mb(action: Callable[[], Any]) -> float:

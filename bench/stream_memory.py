@@ -16,11 +16,11 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import rowdelta as rd
 from bench.data import MERGE_ON_READ, OF_ID, VECTORS, make_table
-from bench.measure import resident_mb
+from bench.measure import heap_left, resident_mb
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -108,19 +108,11 @@ def _kept_mb(spark: SparkSession) -> tuple[float, float]:
     Three of them can leave 10 MiB too much: Spark and Java let go of some things only after they were found unused.
     """
     gc.collect()
-    left = [_left_mb(spark)]
+    left = [heap_left(spark)]
     while len(left) <= SETTLED or min(left[-SETTLED:]) < min(left[:-SETTLED]):
         time.sleep(0.2)
-        left.append(_left_mb(spark))
-    return resident_mb(), min(left)
-
-
-def _left_mb(spark: SparkSession) -> float:
-    jvm: Any = spark._jvm
-    jvm.System.gc()
-    pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
-    usages = [pool.getCollectionUsage() for pool in pools if pool.getType().name() == "HEAP"]
-    return float(round(sum(int(usage.getUsed()) for usage in usages if usage is not None) / 2**20, 2))
+        left.append(heap_left(spark))
+    return resident_mb(), round(min(left) / 2**20, 2)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ once, as method handles, and the items go over as one JSON array.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -75,9 +74,7 @@ class MethodHandles:
 
     def text_set(self, texts: Iterable[str]) -> Any:
         """A Java set of texts."""
-        found = self._gateway.jvm.java.util.HashSet()
-        self.run(self.then(self.method(NODE, "asText"), self.of_collection("add", found)), json.dumps(list(texts)))
-        return found
+        return self._gateway.jvm.java.util.HashSet(self._gateway.text_list(texts))
 
     def texts(self, collection: Any) -> list[str]:
         """The texts of a Java collection, in one call."""
