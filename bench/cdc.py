@@ -112,6 +112,6 @@ def _memory(scale: str) -> Measure:
     """What a driver keeps of micro-batches, in a stream that resolves and expires: after a warm-up, and at the end."""
     warm_up, batches, rest = MEMORY_BATCHES[scale]
     kept = measured(warm_up, batches, rest)
-    growth = round(sum(min(some[LOOKS:]) - min(some[:LOOKS]) for some in kept.values()), 1)
+    growth = round(sum(min(some[LOOKS:]) - min(some[:LOOKS]) for some in kept.values()), 1) + 0.0  # never -0.0
     detail = {f"{name}_mb": some for name, some in kept.items()}
     return Measure(f"driver memory growth over {batches} micro-batches after {warm_up}", growth, "none", "MiB", detail)

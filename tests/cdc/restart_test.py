@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -66,6 +67,53 @@ def test_a_commit_beside_the_stream_does_not_carry_its_mark(
     assert_same_rows(table.read(), [(2, "old"), (3, "new")])
     marks = [one.summary.get("rowdelta.batch-id") for one in table.metadata.ancestors(table.metadata.head("main"))]
     assert marks == ["0", None, None]
+
+
+class Uncaught:
+    """Remembers what ended threads of the JVM."""
+
+    class Java:
+        implements = ("java.lang.Thread$UncaughtExceptionHandler",)
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def uncaughtException(self, thread: Any, error: Any) -> None:  # noqa: N802, ARG002 - as Java calls it
+        self.found.append(str(error.toString()))
+
+
+def test_a_stream_is_stopped_in_the_middle_of_a_batch(
+    spark: SparkSession, table_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = create(spark, table_name, COLUMNS, properties=EDV)
+    events = EventFolder(tmp_path)
+    events.add([event("c", None, {"id": 1, "v": "a"})])
+    in_batch = threading.Event()
+
+    def late(handle: Any, change: Any) -> Any:
+        in_batch.set()
+        while running.query.isActive:
+            time.sleep(0.01)
+        spark.range(10).repartition(2).count()  # the stream's jobs are cancelled, and its thread is interrupted
+        return apply(handle, change)
+
+    threads, uncaught = spark.sparkContext._jvm.java.lang.Thread, Uncaught()
+    before = threads.getDefaultUncaughtExceptionHandler()
+    with monkeypatch.context() as patched:
+        patched.setattr(COMMIT, late)
+        threads.setDefaultUncaughtExceptionHandler(uncaught)
+        try:
+            running = events.start(spark, table)
+            assert in_batch.wait(60)
+            running.stop()
+            assert running.await_termination(timeout=60)
+        finally:
+            threads.setDefaultUncaughtExceptionHandler(before)
+    assert running.query.exception() is None
+    assert uncaught.found == []
+    assert table.refresh().metadata.head("main") is None
+    events.run(spark, table)
+    assert_same_rows(table.read(), [(1, "a")])
 
 
 def test_a_name_with_another_checkpoint_is_refused(spark: SparkSession, table_name: str, tmp_path: Path) -> None:

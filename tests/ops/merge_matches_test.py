@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.ops import merge_matches
 from rowdelta.ops.kept_frames import kept
@@ -90,6 +91,18 @@ def test_kept_frames_are_not_compressed_and_the_setting_is_given_back(spark: Spa
             raise ZeroDivisionError
         assert spark.conf.get(name) == "false"
     assert spark.conf.get(name) == before
+
+
+def test_a_frame_that_does_not_adapt_is_computed_with_what_reads_it(spark: SparkSession) -> None:
+    name = "spark.sql.adaptive.enabled"
+    before = spark.conf.get(name)
+    joined = spark.range(9).join(F.broadcast(spark.range(3)), "id")
+    for adapts in (True, False):
+        with kept(joined, adapts=adapts) as frame:
+            assert spark.conf.get(name) == before
+            plan = frame.select("id")._jdf.queryExecution().executedPlan().toString()
+            assert ("AdaptiveSparkPlan" in plan) is adapts
+            assert frame.count() == 3
 
 
 def test_two_operations_that_keep_the_same_frame_do_not_take_it_from_each_other(spark: SparkSession) -> None:

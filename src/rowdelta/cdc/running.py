@@ -28,6 +28,17 @@ _STARTED_WITHIN: Final = 60
 _TRIES: Final = 5
 
 
+class _GivenUpError(Exception):
+    """Ends a batch of a stream that was stopped.
+
+    Spark knows an interrupted batch by this text alone. It looks for it with a regular expression that overflows the
+    stack where the text goes on for long, as with a stack trace.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("py4j.protocol.Py4JJavaError: An error occurred while calling: java.lang.InterruptedException")
+
+
 class RunningStream:
     """A stream that has been started.
 
@@ -81,7 +92,10 @@ class RunningStream:
                 self._take(batch, batch_id)
         except BaseException as error:
             self._error = error
-            raise
+            if self._query is None or self._query.isActive:
+                raise
+            log.info("batch %d of stream %s is given up, because the stream is stopped", batch_id, self.stream_id)
+            raise _GivenUpError from None
 
     def _take(self, batch: DataFrame, batch_id: int) -> None:
         if not self._ready.wait(_STARTED_WITHIN):

@@ -25,6 +25,11 @@ def as_column(value: str | Column) -> Column:
     return F.expr(value) if isinstance(value, str) else value
 
 
+def new_name(column: str) -> str:
+    """What the new value of a column is called beside the old one."""
+    return f"__rd_new_{column}"
+
+
 def default_of(column: T.StructField) -> Column:
     """What a column of a new row gets that has no value: the table's default for new rows, or null."""
     text = column.metadata.get("CURRENT_DEFAULT")

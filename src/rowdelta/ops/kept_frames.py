@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from pyspark import StorageLevel
-from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.iceberg import size_in_bytes
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 BYTES_PER_TASK: Final = 16 << 20
 _TASKS_AT_MOST: Final = 100_000
 _COMPRESSED: Final = "spark.sql.inMemoryColumnarStorage.compressed"
+_ADAPTS: Final = "spark.sql.adaptive.enabled"
 
 
 def kept_once(frame: DataFrame, source: DataFrame) -> AbstractContextManager[DataFrame]:
@@ -31,12 +31,20 @@ def kept_once(frame: DataFrame, source: DataFrame) -> AbstractContextManager[Dat
 
 
 @contextmanager
-def kept(frame: DataFrame) -> Iterator[DataFrame]:
-    """Keeps a frame in memory or on disk while it is used more than once, so that the table is scanned once."""
+def kept(frame: DataFrame, *, adapts: bool = True) -> Iterator[DataFrame]:
+    """Keeps a frame in memory or on disk while it is used more than once, so that the table is scanned once.
+
+    Args:
+        frame: The frame.
+        adapts: Whether Spark may change its plan while it runs. That takes a job of its own, which a frame without a
+            shuffle gains nothing from.
+    """
     # Spark keeps frames by their plans: one that another operation keeps alike would be gone when that one ends.
-    frame = frame.where(F.lit(next(_numbers)) >= F.lit(0))
-    with _uncompressed(frame.sparkSession):
-        frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    spark, frame = frame.sparkSession, frame.where(f"{next(_numbers)} >= 0")
+    # To compress rows that are read once or twice costs more than it saves.
+    with _lent(spark, _COMPRESSED, "false"):
+        with nullcontext() if adapts else _lent(spark, _ADAPTS, "false"):
+            frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             yield frame
         finally:
@@ -45,29 +53,30 @@ def kept(frame: DataFrame) -> Iterator[DataFrame]:
 
 _numbers = itertools.count()
 _lock = threading.Lock()
-_users: Counter[int] = Counter()
-_before: dict[int, str] = {}
+_users: Counter[tuple[int, str]] = Counter()
+_before: dict[tuple[int, str], str] = {}
 
 
 @contextmanager
-def _uncompressed(spark: SparkSession) -> Iterator[None]:
-    """Frames are kept as they are meanwhile: to compress rows that are read once or twice costs more than it saves.
+def _lent(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """Another value for a setting of the session, for a while.
 
     Operations may run side by side in one session: the last to end gives the setting back.
     """
-    session = int(spark._jsparkSession.hashCode())  # noqa: SLF001 - two Python objects may be one session
+    # Two Python objects may be one session.
+    setting = int(spark._jsparkSession.hashCode()), name  # noqa: SLF001
     with _lock:
-        if not _users[session]:
-            _before[session] = spark.conf.get(_COMPRESSED) or "true"
-            spark.conf.set(_COMPRESSED, "false")
-        _users[session] += 1
+        if not _users[setting]:
+            _before[setting] = spark.conf.get(name) or "true"
+            spark.conf.set(name, value)
+        _users[setting] += 1
     try:
         yield
     finally:
         with _lock:
-            _users[session] -= 1
-            if not _users[session]:
-                spark.conf.set(_COMPRESSED, _before.pop(session))
+            _users[setting] -= 1
+            if not _users[setting]:
+                spark.conf.set(name, _before.pop(setting))
 
 
 def in_few_files(rows: DataFrame, basis: DataFrame, bytes_per_task: int = BYTES_PER_TASK) -> DataFrame:

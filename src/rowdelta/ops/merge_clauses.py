@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.ops.assignments import as_column, assigned, default_of
+from rowdelta.ops.assignments import as_column, assigned, default_of, new_name
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MATCHED: Final = "matched"
 NOT_MATCHED: Final = "not matched"
 BY_SOURCE: Final = "not matched by source"
+ACTION: Final = "__rd_action"
 NO_ACTION: Final = -1
 
 
@@ -76,24 +77,26 @@ def new_values(
     clauses: Sequence[tuple[int, Clause]],
     aliases: tuple[str, str],
     source: Sequence[str],
-) -> dict[str, Column]:
-    """The value of every column after an update, by the number of the clause in `__rd_action`.
+) -> list[Column]:
+    """Every column of the table after an update, by the number of the clause in `ACTION`; named by `new_name`.
 
     A column that all clauses set is not read, unless it may not be null: then rows without an update keep it.
     """
     target_alias, source_alias = aliases
-    columns = handle.metadata.schema.fields
-    old = {column.name: F.col(f"{quote(target_alias)}.{quote(column.name)}") for column in columns}
     wanted = [c.values if c.values is not None else _all(handle, source, source_alias) for _, c in clauses]
     new = [assigned(handle, rows, values, target_alias) for values in wanted]
-    values = {}
-    for column in columns:
-        set_by_all = all(column.name in some for some in new)
-        value = F.lit(None) if set_by_all and not column.required else old[column.name]
-        for (number, _), some in zip(clauses, new, strict=True):
-            if column.name in some:
-                value = F.when(F.col("__rd_action") == number, some[column.name]).otherwise(value)
-        values[column.name] = value
+    values = []
+    for column in handle.metadata.schema.fields:
+        name, old = quote(new_name(column.name)), f"{quote(target_alias)}.{quote(column.name)}"
+        by_clause = {number: some.get(column.name) for (number, _), some in zip(clauses, new, strict=True)}
+        setting = {number: value for number, value in by_clause.items() if value is not None}
+        if not setting:
+            values.append(F.expr(f"{old} AS {name}"))
+            continue
+        value = F.lit(None) if len(setting) == len(clauses) and not column.required else F.expr(old)
+        for number, some in setting.items():
+            value = F.when(F.expr(f"{ACTION} = {number}"), some).otherwise(value)
+        values.append(value.alias(new_name(column.name)))
     return values
 
 

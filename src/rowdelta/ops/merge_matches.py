@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import sorted_distinct
 from rowdelta.iceberg import arrow_frame
-from rowdelta.ops.merge_clauses import NO_ACTION
+from rowdelta.ops.merge_clauses import ACTION, NO_ACTION
 from rowdelta.ops.positions import KnownFiles
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from rowdelta.ops.positions import FilePositions, Places
 
-ACTION: Final = "__rd_action"
 SOURCE: Final = "__rd_source"
 FOUND: Final = "__rd_found"
 _BROADCAST_AT_MOST: Final = 2_000_000

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import RowChange, filter_of, row_filter, size_in_bytes, stage_rows
+from rowdelta.iceberg import RowChange, filter_of, is_read_as_it_is, row_filter, size_in_bytes, stage_rows
 from rowdelta.ops.beside import beside
 from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.kept_frames import in_few_files, kept, kept_once
 from rowdelta.ops.merge_clauses import (
+    ACTION,
     BY_SOURCE,
     MATCHED,
     NO_ACTION,
@@ -27,7 +28,7 @@ from rowdelta.ops.merge_clauses import (
 )
 from rowdelta.ops.merge_keys import key_range
 from rowdelta.ops.merge_lookup import is_small, lookup_of, may_look_up
-from rowdelta.ops.merge_matches import ACTION, FOUND, SOURCE, Matches, look_at, look_once
+from rowdelta.ops.merge_matches import FOUND, SOURCE, Matches, look_at, look_once
 from rowdelta.ops.operation import Result
 from rowdelta.ops.position_files import write_positions
 from rowdelta.ops.positions import KnownFiles, are_collected, places_of
@@ -78,7 +79,7 @@ class MergeRun:
         target = open_target(self.handle)
         numbered = self.source.withColumn(SOURCE, F.monotonically_increasing_id())
         with refusals(REQUIRED_HINT), kept_once(numbered, self.source) as source:
-            if target.snapshot is None:
+            if target.files is None:
                 return self._insert_only(target, source, started)
             by_place = self._replaces_rows and are_collected(target)
             (lookup, keys), (rows, values) = beside(
@@ -86,21 +87,29 @@ class MergeRun:
                 lambda: self._source_keys(source),
                 lambda: (target.rows(), self._source_values(source) if by_place else {}),
             )
-            rows = rows if keys is None else rows.where(keys)
-            condition = row_filter(self.handle, None) if keys is None else filter_of(self.handle, rows)
-            rows = rows if lookup is None else rows.where(lookup.bits.hit())
+            in_range = rows if keys is None else rows.where(keys)
+            rows = in_range if lookup is None else in_range.where(lookup.bits.hit())
             places = places_of(target, rows)
+
+            def condition_of() -> RowFilter:
+                return row_filter(self.handle, None) if keys is None else filter_of(self.handle, in_range)
+
             if by_place:
                 assert isinstance(places, KnownFiles)
                 ((number, _),) = self._all_updates
-                found = self._found(target, places, rows, source, lookup)
+                found, condition = beside(
+                    self.handle.gateway, lambda: self._found(target, places, rows, source, lookup), condition_of
+                )
                 matches = look_once(self.handle.spark, found, places, number)
                 new_rows = self._replacements(target, source, matches, values)
                 return self._apply(target, source, matches, new_rows, condition=condition, started=started)
             joined = self._joined(places.mark(rows), source)
-            with kept(self._pairs_frame(target, joined, places)) as pairs:
-                matches, updated = beside(
-                    self.handle.gateway, lambda: look_at(pairs, places), lambda: self._updates(target, pairs)
+            adapts = not (_is_broadcast(source) and is_read_as_it_is(self.handle, target.files))
+            with kept(self._pairs_frame(target, joined, places), adapts=adapts) as pairs:
+                matches, (updated, condition) = beside(
+                    self.handle.gateway,
+                    lambda: look_at(pairs, places),
+                    lambda: (self._updates(target, pairs), condition_of()),
                 )
                 updates = [in_few_files(updated, pairs)] if updated is not None and self._updated(matches) else []
                 new_rows = _union([*updates, *self._inserts(target, source, matches)])
@@ -137,32 +146,25 @@ class MergeRun:
     def _joined(self, rows: DataFrame, source: DataFrame) -> DataFrame:
         """Rows of the table with the rows of the source that match, and `FOUND`."""
         right = source.withColumn(FOUND, F.lit(True)).alias(self.aliases[1])
-        if size_in_bytes(source) <= MAX_BROADCAST_BYTES:
+        if _is_broadcast(source):
             right = F.broadcast(right)
         return rows.alias(self.aliases[0]).join(right, self.on.condition, "left" if self._of(BY_SOURCE) else "inner")
 
     def _pairs_frame(self, target: Target, joined: DataFrame, places: Places) -> DataFrame:
         """Rows of the table with what becomes of them: every matched row, and others that a clause applies to."""
         by_source = self._of(BY_SOURCE)
-        found = F.coalesce(F.col(FOUND), F.lit(False))
+        found = f"coalesce({FOUND}, false)"
         action = action_of(self._of(MATCHED))
         if by_source:
-            action = F.when(found, action).otherwise(action_of(by_source))
-        joined = joined.withColumn(ACTION, action).where(found | (F.col(ACTION) != NO_ACTION))
+            action = F.when(F.expr(found), action).otherwise(action_of(by_source))
+        joined = joined.withColumn(ACTION, action).where(f"{found} OR {ACTION} <> {NO_ACTION}")
         updates = self._all_updates
-        values = new_values(self.handle, joined, updates, self.aliases, self.source.columns) if updates else {}
-        return joined.select(
-            ACTION,
-            found.alias(FOUND),
-            F.col(SOURCE),
-            *self._kept_names(target, places),
-            *(value.alias(f"__rd_new_{name}") for name, value in values.items()),
-        )
+        values = new_values(self.handle, joined, updates, self.aliases, self.source.columns) if updates else []
+        return joined.select(ACTION, F.expr(f"{found} AS {FOUND}"), SOURCE, *self._kept_names(target, places), *values)
 
-    def _kept_names(self, target: Target, places: Places) -> list[Column]:
+    def _kept_names(self, target: Target, places: Places) -> list[str]:
         """What is kept of the old rows: where they are, and their ids."""
-        names = [*places.names, *target.kept_lineage]
-        return [F.col(f"{quote(self.aliases[0])}.{name}") for name in names]
+        return [f"{quote(self.aliases[0])}.{name}" for name in (*places.names, *target.kept_lineage)]
 
     @property
     def _all_updates(self) -> list[tuple[int, Clause]]:
@@ -223,12 +225,11 @@ class MergeRun:
 
     def _updates(self, target: Target, pairs: DataFrame) -> DataFrame | None:
         """The rows that take the place of old ones."""
-        numbers = [number for number, _ in self._all_updates]
+        numbers = [str(number) for number, _ in self._all_updates]
         if not numbers:
             return None
-        changed = pairs.where(F.col(ACTION).isin(numbers))
-        renamed = {name: F.col(quote(f"__rd_new_{name}")) for name in target.columns}
-        return updated_rows(target, changed.withColumns(renamed))
+        changed = pairs.where(f"{ACTION} IN ({', '.join(numbers)})")
+        return updated_rows(target, changed, target.columns)
 
     def _source_values(self, source: DataFrame) -> dict[str, Column]:
         """The value of every column of a row that is that of the source."""
@@ -289,6 +290,10 @@ class MergeRun:
         validation = target.validation(condition, self.isolation, [], updates=False)
         change = RowChange(rows=staged, validation=validation)
         return self._commit(change, {"update": 0, "delete": 0}, staged.record_count, started)
+
+
+def _is_broadcast(source: DataFrame) -> bool:
+    return size_in_bytes(source) <= MAX_BROADCAST_BYTES
 
 
 def _union(frames: list[DataFrame]) -> DataFrame | None:

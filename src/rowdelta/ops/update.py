@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
 from rowdelta.iceberg import RowChange, filter_of, row_filter, stage_rows
-from rowdelta.ops.assignments import assigned
+from rowdelta.ops.assignments import assigned, new_name
 from rowdelta.ops.beside import beside
 from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.kept_frames import in_few_files, kept
@@ -19,13 +19,15 @@ from rowdelta.ops.position_files import write_positions
 from rowdelta.ops.positions import places_of
 from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
-from rowdelta.ops.target import LAST_UPDATED, Target, isolation_of, mode_of, open_target, table_columns
+from rowdelta.ops.target import LAST_UPDATED, Target, isolation_of, mode_of, open_target
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from pyspark.sql import Column, DataFrame
 
-    from rowdelta.iceberg import TableHandle, Validation
+    from rowdelta.iceberg import RowFilter, TableHandle, Validation
     from rowdelta.ops.positions import FilePositions
 
 
@@ -104,17 +106,14 @@ class Update(Operation[Result]):
         rows = target.rows(self._alias)
         places = places_of(target, rows)
         matched = rows if self._where is None else rows.where(self._where)
-        condition = row_filter(self._handle, None) if self._where is None else filter_of(self._handle, matched)
         values = assigned(self._handle, rows, self._values, self._alias)
-        new = [value.alias(f"__rd_new_{name}") for name, value in values.items()]
+        new = [value.alias(new_name(name)) for name, value in values.items()]
         old = [*(name for name in target.columns if name not in values), *target.kept_lineage, *places.names]
-        matched = places.mark(matched)
-        renamed = {name: F.col(quote(f"__rd_new_{name}")) for name in values}
-        with refusals(REQUIRED_HINT), kept(matched.select(*map(quote, old), *new)) as found:
-            touched, new_rows = beside(
+        with refusals(REQUIRED_HINT), kept(places.mark(matched).select(*map(quote, old), *new)) as found:
+            touched, (new_rows, condition) = beside(
                 self._handle.gateway,
                 lambda: places.collect(found),
-                lambda: updated_rows(target, found.withColumns(renamed)),
+                lambda: (updated_rows(target, found, values), self._filter_of(matched)),
             )
             if not touched:
                 return Result(seconds=time.monotonic() - started)
@@ -127,16 +126,25 @@ class Update(Operation[Result]):
                 change = replace_rows(target, touched, new_rows, validation)
             return apply_rows(self._handle, change, started, updated=count)
 
+    def _filter_of(self, matched: DataFrame) -> RowFilter:
+        return row_filter(self._handle, None) if self._where is None else filter_of(self._handle, matched)
+
     def _check(self) -> None:
         if not self._values:
             raise InputError("nothing is set", hint="call .set(column, value) before .execute()")
 
 
-def updated_rows(target: Target, rows: DataFrame) -> DataFrame:
-    """Rows as the writer wants them: their id stays, and when they were last updated is left to the commit."""
-    if target.has_lineage:
-        rows = rows.withColumn(LAST_UPDATED, F.lit(None).cast("bigint"))
-    return rows.selectExpr(*table_columns(target))
+def updated_rows(target: Target, rows: DataFrame, changed: Collection[str] = ()) -> DataFrame:
+    """Rows as the writer wants them: their id stays, and when they were last updated is left to the commit.
+
+    Args:
+        target: The table.
+        rows: The rows.
+        changed: The columns that have a value of a `new_name` in `rows`.
+    """
+    values = [f"{quote(new_name(name) if name in changed else name)} AS {quote(name)}" for name in target.columns]
+    updated = [f"cast(NULL AS bigint) AS {LAST_UPDATED}"] if target.has_lineage else []
+    return rows.selectExpr(*values, *target.kept_lineage, *updated)
 
 
 def replace_rows(
