@@ -97,7 +97,8 @@ def test_a_stream_is_stopped_in_the_middle_of_a_batch(
         spark.range(10).repartition(2).count()  # the stream's jobs are cancelled, and its thread is interrupted
         return apply(handle, change)
 
-    threads, uncaught = spark.sparkContext._jvm.java.lang.Thread, Uncaught()
+    context: Any = spark.sparkContext
+    threads, uncaught = context._jvm.java.lang.Thread, Uncaught()
     before = threads.getDefaultUncaughtExceptionHandler()
     with monkeypatch.context() as patched:
         patched.setattr(COMMIT, late)
