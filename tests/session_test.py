@@ -62,7 +62,9 @@ def test_a_catalog_name_must_be_plain(tmp_path: Path) -> None:
     [
         ("lake.db.known_tabel", "no table lake.db.known_tabel", "did you mean lake.db.known_table?"),
         ("lake.dbb.known_table", "no table lake.dbb.known_table", "did you mean lake.db?"),
-        ("nope.db.t", "no table nope.db.t", "is 'nope' a catalog of this session (spark.sql.catalog.*)?"),
+        ("nope.db.t", "no table nope.db.t", "'nope' is no catalog of this session, which has the catalogs "),
+        ("nope.t", "no table nope.t", "names start with a catalog: lake.nope.t"),
+        ("lake.no.such.t", "no table lake.no.such.t", "catalog 'lake' does not answer, or has no such namespace"),
         ("a b", "'a b' is not a table name", "quote a part with backticks: lake.db.`my table`"),
         ("lake.db.known_table.entries", "lake.db.known_table.entries is a metadata table", "name the table itself"),
     ],
@@ -72,7 +74,7 @@ def test_a_table_that_cannot_be_opened_is_explained(spark: SparkSession, name: s
     with pytest.raises(rd.TableError) as error:
         rd.table(spark, name)
     assert error.value.message.startswith(message)
-    assert error.value.hint == hint
+    assert (error.value.hint or "").startswith(hint)  # other tests may have added catalogs
 
 
 def test_a_table_that_is_not_iceberg_is_refused(spark: SparkSession) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -82,18 +83,22 @@ class Uncaught:
         self.found.append(str(error.toString()))
 
 
+@pytest.mark.parametrize("fails", [False, True])
 def test_a_stream_is_stopped_in_the_middle_of_a_batch(
-    spark: SparkSession, table_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, table_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, fails: bool
 ) -> None:
     table = create(spark, table_name, COLUMNS, properties=EDV)
     events = EventFolder(tmp_path)
     events.add([event("c", None, {"id": 1, "v": "a"})])
-    in_batch = threading.Event()
+    in_batch, started = threading.Event(), threading.Event()
 
     def late(handle: Any, change: Any) -> Any:
         in_batch.set()
+        started.wait(60)
         while running.query.isActive:
             time.sleep(0.01)
+        if fails:
+            raise LostConnectionError("for another reason")
         spark.range(10).repartition(2).count()  # the stream's jobs are cancelled, and its thread is interrupted
         return apply(handle, change)
 
@@ -105,12 +110,14 @@ def test_a_stream_is_stopped_in_the_middle_of_a_batch(
         threads.setDefaultUncaughtExceptionHandler(uncaught)
         try:
             running = events.start(spark, table)
+            started.set()
             assert in_batch.wait(60)
             running.stop()
-            assert running.await_termination(timeout=60)
+            with pytest.raises(LostConnectionError) if fails else nullcontext():
+                assert running.await_termination(timeout=60)
         finally:
             threads.setDefaultUncaughtExceptionHandler(before)
-    assert running.query.exception() is None
+    assert (running.query.exception() is not None) is fails
     assert uncaught.found == []
     assert table.refresh().metadata.head("main") is None
     events.run(spark, table)

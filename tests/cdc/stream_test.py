@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -301,6 +301,8 @@ def test_what_cannot_be_streamed_is_refused(spark: SparkSession, table_name: str
     source = spark.readStream.text(str(tmp_path))
     refused: dict[str, Callable[[], object]] = {
         "the source is no stream": lambda: rd.cdc.stream(spark.range(1), table, "id"),
+        "no column 'idd'": lambda: rd.cdc.stream(source, table, "idd"),
+        "the source must be a DataFrame of Spark, not list": lambda: rd.cdc.stream(cast("Any", []), table, "id"),
         "unknown format 'avro'": lambda: rd.cdc.stream(source, table, "id", format="avro"),
         "unknown on_bad 'drop'": lambda: rd.cdc.stream(source, table, "id", on_bad="drop"),
         "time_unit='days' is not known": lambda: rd.cdc.Debezium(time_unit="days"),

@@ -101,6 +101,17 @@ def test_version_and_completion_need_no_spark() -> None:
     assert runner.invoke(app, [], env=words, prog_name="rowdelta").output.split() == ["--catalog-config"]
 
 
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [(["amount: 3"], "'amount: 3' sets nothing"), (["a=1", "a=2"], "column 'a' is set twice")],
+)
+def test_a_value_that_sets_nothing_is_a_wrong_call(values: list[str], message: str) -> None:
+    given = [part for value in values for part in ("--set", value)]
+    for command in (["update", "db.t", "--where", "true"], ["merge", "db.t", "--source", __file__, "--on", "id"]):
+        called = CliRunner().invoke(app, [*command, *given, "--warehouse", "none"])
+        assert (called.exit_code, message in called.output) == (2, True)
+
+
 def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)

@@ -8,7 +8,7 @@ import decimal
 import logging
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from pyspark.errors import PySparkException
@@ -260,6 +260,8 @@ def test_keys_of_other_types_and_missing_columns_are_errors(spark: SparkSession,
     for schema, key, message in wrong:
         with pytest.raises(rd.InputError, match=message):
             table.delete_keys(spark.createDataFrame([], schema), key)
+    with pytest.raises(rd.InputError, match="keys must be a DataFrame of Spark, not list"):
+        table.delete_keys(cast("Any", [1, 2]), "id")
     with pytest.raises(rd.InputError, match="unknown scope 'everywhere'"):
         table.delete_keys(keys(spark, 1), "id", scope="everywhere")
 

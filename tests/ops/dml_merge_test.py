@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from pyspark.errors import PySparkException
@@ -393,6 +393,8 @@ def test_a_source_without_what_is_asked_of_it_is_refused(pair: Copies) -> None:
         update_or_insert(pair.table.merge(source, "id")).execute()
     with pytest.raises(rd.InputError, match="the source has no column 'ts'"):
         pair.table.merge(source, ["id", "ts"])
+    with pytest.raises(rd.InputError, match="the source must be a DataFrame of Spark, not list"):
+        pair.table.merge(cast("Any", []), "id")
     with pytest.raises(rd.InputError, match="a merge needs a condition"):
         pair.table.merge(source, [])
     with pytest.raises(PySparkException, match="nowhere"):

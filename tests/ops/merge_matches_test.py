@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import ArithmeticException
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.ops import merge_matches
@@ -103,6 +104,9 @@ def test_a_frame_that_does_not_adapt_is_computed_with_what_reads_it(spark: Spark
             plan = frame.select("id")._jdf.queryExecution().executedPlan().toString()
             assert ("AdaptiveSparkPlan" in plan) is adapts
             assert frame.count() == 3
+    with pytest.raises(ArithmeticException), kept(joined.selectExpr("id / 0 AS x"), adapts=False) as frame:
+        frame.collect()
+    assert spark.conf.get(name) == before
 
 
 def test_two_operations_that_keep_the_same_frame_do_not_take_it_from_each_other(spark: SparkSession) -> None:

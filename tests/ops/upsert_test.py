@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
@@ -198,6 +198,8 @@ def test_columns_that_do_not_fit_are_refused(spark: SparkSession, table_name: st
     refused = {
         "has no column extra": (spark.sql("SELECT 1L id, 'a' v, 1 n, 1 extra"), "id"),
         "the changes have no column id": (spark.sql("SELECT 'a' v, 1 n"), "id"),
+        "the changes have no column id\n": (spark.sql("SELECT 1L order_id, 'a' v, 1 n"), "id"),
+        "changes must be a DataFrame of Spark, not list": (cast("Any", [(1, "a", 1)]), "id"),
         "no column 'what'": (spark.sql("SELECT 1L id"), "what"),
         "string cannot be stored in column 'n' of type int": (spark.sql("SELECT 1L id, 'a' v, 'b' n"), "id"),
         "key column 'id' is string": (spark.sql("SELECT '1' id"), "id"),

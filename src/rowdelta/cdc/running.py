@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from py4j.protocol import Py4JError
 from pyspark.errors import StreamingQueryException
 
 from rowdelta.cdc.batches import take_batch
@@ -37,6 +38,15 @@ class _GivenUpError(Exception):
 
     def __init__(self) -> None:
         super().__init__("py4j.protocol.Py4JJavaError: An error occurred while calling: java.lang.InterruptedException")
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    """Whether an error, or one that it comes from, is that of an interrupted thread or a cancelled job."""
+    while error is not None:
+        if any(word in str(error) for word in ("Interrupted", "ClosedByInterrupt", "cancelled")):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 class RunningStream:
@@ -90,12 +100,21 @@ class RunningStream:
         try:
             with self._busy:
                 self._take(batch, batch_id)
-        except BaseException as error:
+        except Exception as error:
             self._error = error
-            if self._query is None or self._query.isActive:
+            if not self._is_stopped:
                 raise
-            log.info("batch %d of stream %s is given up, because the stream is stopped", batch_id, self.stream_id)
+            if isinstance(error, RowDeltaError) and not _is_interruption(error):
+                raise error from None  # a long text would overflow the stack, see below
+            log.info("batch %d is given up with its stream: %s", batch_id, str(error).partition("\n")[0])
             raise _GivenUpError from None
+
+    @property
+    def _is_stopped(self) -> bool:
+        try:
+            return self._query is not None and not self._query.isActive
+        except (Py4JError, OSError):  # the JVM is gone
+            return False
 
     def _take(self, batch: DataFrame, batch_id: int) -> None:
         if not self._ready.wait(_STARTED_WITHIN):

@@ -18,6 +18,7 @@ from rowdelta.cdc.running import RunningStream
 from rowdelta.errors import InputError
 from rowdelta.iceberg import create_branch
 from rowdelta.ops import ChangeRules
+from rowdelta.ops.refusals import check_frame
 from rowdelta.ops.scopes import sources_outside
 from rowdelta.table import Table
 
@@ -158,6 +159,7 @@ def stream(
     """
     if on_bad not in ON_BAD:
         raise InputError(f"unknown on_bad {on_bad!r}", hint="use 'fail' or 'quarantine'")
+    check_frame(source, "the source")
     if not source.isStreaming:
         raise InputError("the source is no stream", hint="use spark.readStream, or t.upsert() for one batch")
     if publish is not None and (branch or table.branch) == publish:
@@ -176,6 +178,9 @@ def stream(
     order = ORDER if order_by is None else order_by
     rules = ChangeRules.of(key, order, _deletes(delete_when), tie, (DELETED, ORDER, *records.aside))
     handle = table._handle  # noqa: SLF001 - a table's own stream
+    handle.refresh()
+    for name in rules.key:
+        handle.metadata.schema.find(name)  # a wrong name fails here, not in the first batch
     if scope == "partition" and isinstance(records, Debezium):
         _check_key_tells_partition(handle, rules.key)
     policy, expiry = ResolvePolicy(resolve_every, max_debt, publish), ExpirePolicy(expire_every)

@@ -8,7 +8,6 @@ import typer
 
 from rowdelta.cli.output import print_json, print_rows
 from rowdelta.cli.warehouse import open_spark
-from rowdelta.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -126,8 +125,8 @@ def assignments(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         column, equals, value = text.partition("=")
         if not (column.strip() and equals and value.strip()):
-            raise InputError(f"{text!r} sets nothing", hint="write --set 'column=expression'")
+            raise typer.BadParameter(f"{text!r} sets nothing; write 'column=expression'", param_hint="--set")
         if column.strip() in values:
-            raise InputError(f"column {column.strip()!r} is set twice")
+            raise typer.BadParameter(f"column {column.strip()!r} is set twice", param_hint="--set")
         values[column.strip()] = value.strip()
     return values

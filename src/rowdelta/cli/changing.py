@@ -110,7 +110,8 @@ def update(
     from rowdelta.cli.changes import assignments, run_operation
     from rowdelta.cli.warehouse import open_table
 
+    new = assignments(values)  # a wrong one is found before Spark starts
     operation = open_table(table, place, branch).update(mode=mode, isolation=isolation).where(where)
-    for column, value in assignments(values).items():
+    for column, value in new.items():
         operation = operation.set(column, value)
     run_operation(operation, dry_run=dry_run, as_json=as_json)

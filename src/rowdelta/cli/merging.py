@@ -100,13 +100,14 @@ def merge(
     from rowdelta.cli.files import read_rows
     from rowdelta.cli.warehouse import open_table
 
+    new = assignments(values or [])  # a wrong one is found before Spark starts
     target = open_table(table, place, branch)
     columns = {column.name.lower() for column in target.metadata.schema.fields}
     listed = names(on)
     is_columns = all(name.lower() in columns for name in listed)
     operation = target.merge(read_rows(source, target), listed if is_columns else on, mode=mode, isolation=isolation)
-    if values:
-        operation = operation.when_matched_update(assignments(values))
+    if new:
+        operation = operation.when_matched_update(new)
     elif update:
         operation = operation.when_matched_update_all()
     if insert:

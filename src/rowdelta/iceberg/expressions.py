@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -10,6 +11,7 @@ from pyspark.errors import PySparkException
 
 from rowdelta.errors import CommitConflictError
 from rowdelta.iceberg.java_errors import JavaError, java_message
+from rowdelta.iceberg.names import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +28,7 @@ class RowFilter:
     """A predicate in Iceberg's terms.
 
     Attributes:
-        text: The predicate as Iceberg prints it.
+        text: The predicate, much as Iceberg prints it.
         exact: Whether it says all that the predicate says; otherwise it is true for more rows.
         expression: Iceberg's expression. Its negations are true for nulls, which those of SQL are not.
         certain: An expression that is true only for rows that the predicate is true for; None where there is none.
@@ -70,7 +72,8 @@ def _row_filter(handle: TableHandle, parts: list[Any], *, exact: bool) -> RowFil
     for part in parts:
         found = getattr(expressions, "and")(found, part)
     certain = _certain(handle, expressions.rewriteNot(found)) if exact else None
-    return RowFilter(str(found.toString()), exact=exact, expression=found, certain=certain)
+    text = re.sub(r'ref\(name="(.*?)"\)', lambda name: dotted([name[1]]), str(found.toString()))
+    return RowFilter(text, exact=exact, expression=found, certain=certain)
 
 
 def _certain(handle: TableHandle, found: Any) -> Any:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from rowdelta.codec import PuffinFile
 
+_MADE_BY_THEMSELVES = {"spark_catalog", "default_iceberg", "default_rewrite_catalog"}
+
 
 @dataclass(frozen=True)
 class CommitMark:
@@ -257,9 +259,25 @@ def _hint_for_missing(spark: SparkSession, name: str) -> str:
     catalog, _, database = namespace.rpartition(".")
     namespaces = _names(spark, f"SHOW NAMESPACES IN {catalog}", "namespace") if catalog else None
     if namespaces is None:
-        return f"is {name.split('.', maxsplit=1)[0]!r} a catalog of this session (spark.sql.catalog.*)?"
+        return _hint_for_catalog(name.split("."), _catalogs(spark))
     near = difflib.get_close_matches(database, namespaces, n=3)
     return f"did you mean {_either(catalog, near)}?" if near else f"{catalog} has {_some(namespaces, 'namespaces')}"
+
+
+def _hint_for_catalog(parts: list[str], known: list[str]) -> str:
+    if not known:
+        return f"is {parts[0]!r} a catalog of this session (spark.sql.catalog.*)?"
+    if parts[0] in known:
+        return f"catalog {parts[0]!r} does not answer, or has no such namespace"
+    if len(parts) == 2:  # noqa: PLR2004 - a namespace and a table
+        return f"names start with a catalog: {_either('', ['.'.join([catalog, *parts]) for catalog in known[:3]])}"
+    return f"{parts[0]!r} is no catalog of this session, which has {_some(known, 'catalogs')} (spark.sql.catalog.*)"
+
+
+def _catalogs(spark: SparkSession) -> list[str]:
+    """The catalogs of the session, but for those that Spark and Iceberg make for themselves."""
+    names = {key.split(".")[3] for key in spark.conf.getAll if key.startswith("spark.sql.catalog.")}
+    return sorted(names - _MADE_BY_THEMSELVES)
 
 
 def _names(spark: SparkSession, listing: str, column: str) -> list[str] | None:

@@ -169,7 +169,8 @@ def measure_debt(handle: TableHandle, snapshot_id: int | None, kind: type[DebtT]
 def _readers(format_version: int, kinds: tuple[KindDebt, ...]) -> tuple[str, str]:
     vectors = sum(kind.files - kind.dangling_files for kind in kinds if kind.only_rowdelta)
     if vectors:
-        return ONLY_ROWDELTA, f"{vectors:,} equality delete vectors apply; other readers refuse the files under them"
+        apply = "1 equality delete vector applies" if vectors == 1 else f"{vectors:,} equality delete vectors apply"
+        return ONLY_ROWDELTA, f"{apply}; other readers refuse the files under them"
     if format_version >= _V3:
         return V3_ENGINES, f"the table is of format version {format_version} and every live delete is standard"
     return ANY_ENGINE, f"the table is of format version {format_version} and every live delete is standard"

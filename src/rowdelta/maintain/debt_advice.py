@@ -92,7 +92,8 @@ def _resolve(debt: Debt, kinds: Mapping[str, KindDebt]) -> Iterator[Advice]:
     if extra is None:
         vectors = [kind for kind in kinds.values() if kind.only_rowdelta]
         count = sum(kind.files - kind.dangling_files for kind in vectors)
-        reason = f"{count:,} equality delete vectors keep every other engine from reading the table"
+        are = "1 equality delete vector keeps" if count == 1 else f"{count:,} equality delete vectors keep"
+        reason = f"{are} every other engine from reading the table"
     elif extra.seconds > max(SLOWER * debt.scan_seconds, SLOWER_SECONDS):
         reason = f"{debt.keys:,} equality deletes make a full scan by a stock reader {extra.seconds:.1f} s longer"
     elif extra.memory_bytes > MEMORY_BYTES:

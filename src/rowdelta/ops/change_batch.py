@@ -13,7 +13,7 @@ from rowdelta.errors import InputError
 from rowdelta.iceberg import columns_used
 from rowdelta.ops.assignments import as_column, default_of
 from rowdelta.ops.refusals import not_null, refusal
-from rowdelta.ops.stored_values import stored_as
+from rowdelta.ops.stored_values import fits, stored_as
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
@@ -95,15 +95,18 @@ class ChangeBatch:
     def rows(self, last: DataFrame, lineage: Sequence[str]) -> DataFrame:
         """The rows to write, given one change of each key; they are new, so they have no lineage."""
         have = last.schema
-        values = []
+        values: list[str | Column] = []
         for column in self.handle.metadata.schema.fields:
             want = self.types[column.name]
             if column in self.missing:
                 value, kind = default_of(want), want.dataType
+            elif fits(column, have[column.name].dataType, want.dataType):
+                values.append(quote(column.name))
+                continue
             else:
                 value, kind = F.col(quote(column.name)), have[column.name].dataType
             values.append(stored_as(self.handle, column, value, kind, want.dataType).alias(column.name))
-        nothing = [F.lit(None).cast("bigint").alias(name) for name in lineage]
+        nothing = [F.expr(f"cast(NULL AS bigint) AS {name}") for name in lineage]
         return last.where(f"NOT {DELETED}").select(*values, *nothing)
 
 
@@ -128,24 +131,24 @@ def check_changes(
     order = [as_column(value) for value in rules.order_by]
     deletes = F.lit(False) if rules.delete_when is None else F.coalesce(as_column(rules.delete_when), F.lit(False))
     given = _by_table(handle, changes)[0]
+    wanted = key if only is None else [schema.find(name).name for name in only]
+    check_present(changes, [*key, *wanted])
     strangers = unknown_columns(handle, changes, rules)
     if strangers:
         raise InputError(
             f"{handle.name} has no column {', '.join(strangers)}",
-            hint="drop it from the changes, or let merge_schema=True add it to the table",
+            hint="drop it from the changes, use it in order_by or delete_when, or let merge_schema=True add it to the "
+            "table",
         )
-    wanted = key if only is None else [schema.find(name).name for name in only]
-    absent = [name for name in wanted if name not in given]
-    if absent:
-        raise InputError(
-            f"the changes have no column {', '.join(absent)}",
-            hint=f"their columns are {', '.join(changes.columns)}",
-        )
-    values = {name: F.col(quote(source)) for name, source in given.items() if only is None or name in wanted}
-    for name in key:
-        values[name] = not_null(values[name], f"a change has no key: column {name!r} is null", _NO_KEY)
+    taken = {name: quote(source) for name, source in given.items() if only is None or name in wanted}
+    keys = {
+        name: not_null(F.col(taken[name]), f"a change has no key: column {name!r} is null", _NO_KEY) for name in key
+    }
     frame = changes.select(
-        *(value.alias(name) for name, value in values.items()),
+        *(
+            keys[name].alias(name) if name in keys else F.expr(f"{source} AS {quote(name)}")
+            for name, source in taken.items()
+        ),
         deletes.alias(DELETED),
         *(value.alias(f"{_ORDER}{number}") for number, value in enumerate(order)),
     )
@@ -160,6 +163,17 @@ def check_changes(
     return ChangeBatch(
         handle, frame, missing, types, tuple(key), tuple(f"{_ORDER}{n}" for n in range(len(order))), rules.tie
     )
+
+
+def check_present(changes: DataFrame, names: Sequence[str]) -> None:
+    """Refuses changes that lack one of some columns."""
+    have = {name.lower() for name in changes.columns}
+    absent = [name for name in dict.fromkeys(names) if name.lower() not in have]
+    if absent:
+        raise InputError(
+            f"the changes have no column {', '.join(absent)}",
+            hint=f"their columns are {', '.join(changes.columns)}",
+        )
 
 
 def _by_table(handle: TableHandle, changes: DataFrame) -> tuple[dict[str, str], list[str]]:

@@ -31,7 +31,7 @@ from rowdelta.ops.key_batches import (
 from rowdelta.ops.key_files import estimated_full_size, stage_rows, write_hashed, write_rows, write_vector
 from rowdelta.ops.key_input import KeyInput, check_keys
 from rowdelta.ops.operation import Operation, Plan, Result
-from rowdelta.ops.refusals import refusals
+from rowdelta.ops.refusals import check_frame, refusals
 from rowdelta.scan import is_integer
 
 if TYPE_CHECKING:
@@ -197,6 +197,7 @@ class DeleteKeys(Operation[DeleteKeysResult]):
     def __init__(
         self, handle: TableHandle, keys: DataFrame, key: str | Sequence[str], encoding: str | None, scope: str
     ) -> None:
+        check_frame(keys, "keys")
         handle.refresh()
         self._handle = handle
         self._keys = check_keys(handle, keys, key, scope)

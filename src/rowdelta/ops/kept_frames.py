@@ -37,29 +37,30 @@ def kept(frame: DataFrame, *, adapts: bool = True) -> Iterator[DataFrame]:
     Args:
         frame: The frame.
         adapts: Whether Spark may change its plan while it runs. That takes a job of its own, which a frame without a
-            shuffle gains nothing from.
+            shuffle gains nothing from. What else is planned in the session at this moment does not adapt either.
     """
     # Spark keeps frames by their plans: one that another operation keeps alike would be gone when that one ends.
     spark, frame = frame.sparkSession, frame.where(f"{next(_numbers)} >= 0")
     # To compress rows that are read once or twice costs more than it saves.
-    with _lent(spark, _COMPRESSED, "false"):
-        with nullcontext() if adapts else _lent(spark, _ADAPTS, "false"):
-            frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    with _off(spark, _COMPRESSED):
         try:
+            with _planning, nullcontext() if adapts else _off(spark, _ADAPTS):
+                frame.persist(StorageLevel.MEMORY_AND_DISK)
             yield frame
         finally:
             frame.unpersist()
 
 
 _numbers = itertools.count()
+_planning = threading.Lock()  # a frame that adapts must not be planned while that is off for another
 _lock = threading.Lock()
 _users: Counter[tuple[int, str]] = Counter()
 _before: dict[tuple[int, str], str] = {}
 
 
 @contextmanager
-def _lent(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    """Another value for a setting of the session, for a while.
+def _off(spark: SparkSession, name: str) -> Iterator[None]:
+    """Turns off a setting of the session for a while.
 
     Operations may run side by side in one session: the last to end gives the setting back.
     """
@@ -68,7 +69,7 @@ def _lent(spark: SparkSession, name: str, value: str) -> Iterator[None]:
     with _lock:
         if not _users[setting]:
             _before[setting] = spark.conf.get(name) or "true"
-            spark.conf.set(name, value)
+            spark.conf.set(name, "false")
         _users[setting] += 1
     try:
         yield

@@ -105,7 +105,8 @@ def _check_type(column: Field) -> None:
         )
     if column.type_name in {"float", "double"}:
         raise InputError(
-            f"column {column.name!r} of type {column.type_name} cannot be a key", hint="equal floats are not reliable"
+            f"column {column.name!r} of type {column.type_name} cannot be a key",
+            hint="floats that look equal may differ; use a column of another type",
         )
 
 

@@ -11,6 +11,7 @@ from rowdelta.ops.merge_keys import key_range, on_condition
 from rowdelta.ops.merge_run import MergeRun
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.plan_steps import estimate, how
+from rowdelta.ops.refusals import check_frame
 from rowdelta.ops.target import isolation_of, mode_of, open_target
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Merge(Operation[Result]):
           mode       merge-on-read (write.merge.mode is not set, and writing deletes costs least)
           encoding   deletion-vector, one for each data file touched: the table is of format version 3
           isolation  serializable
-          filter     (ref(name="id") >= 1 and ref(name="id") <= 7)
+          filter     (id >= 1 and id <= 7)
           files      1 to scan, 0 pruned
           rows       4 in these files
           bytes      ...
@@ -50,6 +51,7 @@ class Merge(Operation[Result]):
         mode: str | None,
         isolation: str | None,
     ) -> None:
+        check_frame(source, "the source")
         self._handle = handle
         self._source = source
         self._aliases = aliases

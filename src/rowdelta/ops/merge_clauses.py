@@ -85,6 +85,7 @@ def new_values(
     target_alias, source_alias = aliases
     wanted = [c.values if c.values is not None else _all(handle, source, source_alias) for _, c in clauses]
     new = [assigned(handle, rows, values, target_alias) for values in wanted]
+    applies = {number: F.expr(f"{ACTION} = {number}") for number, _ in clauses}
     values = []
     for column in handle.metadata.schema.fields:
         name, old = quote(new_name(column.name)), f"{quote(target_alias)}.{quote(column.name)}"
@@ -95,7 +96,7 @@ def new_values(
             continue
         value = F.lit(None) if len(setting) == len(clauses) and not column.required else F.expr(old)
         for number, some in setting.items():
-            value = F.when(F.expr(f"{ACTION} = {number}"), some).otherwise(value)
+            value = F.when(applies[number], some).otherwise(value)
         values.append(value.alias(new_name(column.name)))
     return values
 

@@ -103,9 +103,10 @@ class MergeRun:
                 matches = look_once(self.handle.spark, found, places, number)
                 new_rows = self._replacements(target, source, matches, values)
                 return self._apply(target, source, matches, new_rows, condition=condition, started=started)
-            joined = self._joined(places.mark(rows), source)
-            adapts = not (_is_broadcast(source) and is_read_as_it_is(self.handle, target.files))
-            with kept(self._pairs_frame(target, joined, places), adapts=adapts) as pairs:
+            small = _is_small(source)
+            joined = self._joined(places.mark(rows), source, small=small)
+            shuffles = not (small and is_read_as_it_is(self.handle, target.files))  # live rows may come of a join
+            with kept(self._pairs_frame(target, joined, places), adapts=shuffles) as pairs:
                 matches, (updated, condition) = beside(
                     self.handle.gateway,
                     lambda: look_at(pairs, places),
@@ -141,12 +142,13 @@ class MergeRun:
         """Where the rows that match are, their ids, and the number of what they match."""
         if lookup is not None and lookup.decides:
             return lookup.find(places.mark(rows), [*places.names, *target.kept_lineage])
-        return self._joined(places.mark(rows), source).select(*self._kept_names(target, places), SOURCE).toArrow()
+        joined = self._joined(places.mark(rows), source, small=_is_small(source))
+        return joined.select(*self._kept_names(target, places), SOURCE).toArrow()
 
-    def _joined(self, rows: DataFrame, source: DataFrame) -> DataFrame:
+    def _joined(self, rows: DataFrame, source: DataFrame, *, small: bool) -> DataFrame:
         """Rows of the table with the rows of the source that match, and `FOUND`."""
         right = source.withColumn(FOUND, F.lit(True)).alias(self.aliases[1])
-        if _is_broadcast(source):
+        if small:
             right = F.broadcast(right)
         return rows.alias(self.aliases[0]).join(right, self.on.condition, "left" if self._of(BY_SOURCE) else "inner")
 
@@ -292,7 +294,8 @@ class MergeRun:
         return self._commit(change, {"update": 0, "delete": 0}, staged.record_count, started)
 
 
-def _is_broadcast(source: DataFrame) -> bool:
+def _is_small(source: DataFrame) -> bool:
+    """Whether every task can have the whole source."""
     return size_in_bytes(source) <= MAX_BROADCAST_BYTES
 
 

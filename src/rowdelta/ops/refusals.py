@@ -1,4 +1,4 @@
-"""Refusing a value in the middle of a Spark job, with an error of ours at the end of it."""
+"""Refusing what is no DataFrame, or a value in the middle of a Spark job, with an error of ours at the end of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
@@ -22,17 +23,28 @@ _END: Final = " :rowdelta"
 REQUIRED_HINT: Final = "give it a value: coalesce(..., ...)"
 
 
+def check_frame(value: object, what: str) -> None:
+    """Refuses what is no DataFrame of Spark, such as a list or a frame of pandas."""
+    if not isinstance(value, DataFrame):
+        raise InputError(
+            f"{what} must be a DataFrame of Spark, not {type(value).__name__}",
+            hint="spark.createDataFrame() makes one of rows, of pandas or of Arrow",
+        )
+
+
 def refusal(*message: str | Column, hint: str | None = None) -> Column:
     """An expression that fails with a message, put together from text and values; it may have a hint of its own."""
-    parts = [F.lit(part) if isinstance(part, str) else part.cast("string") for part in message]
-    known = [F.coalesce(part, F.lit("null")) for part in parts]
     end = _END if hint is None else f"{_HINT}{hint}{_END}"
-    return F.raise_error(F.concat(F.lit(f"{_MARK} "), *known, F.lit(end)))
+    parts = [
+        F.lit(part) if isinstance(part, str) else F.coalesce(part.cast("string"), F.lit("null"))
+        for part in (f"{_MARK} ", *message, end)
+    ]
+    return F.raise_error(F.concat(*parts))
 
 
 def not_null(value: Column, message: str, hint: str | None = None) -> Column:
     """The value, or a refusal where it is null."""
-    return F.when(value.isNull(), refusal(message, hint=hint)).otherwise(value)
+    return F.when(F.isnull(value), refusal(message, hint=hint)).otherwise(value)
 
 
 @contextmanager

@@ -25,6 +25,11 @@ def stored(handle: TableHandle, rows: DataFrame, column: Field, value: Column, w
     return stored_as(handle, column, value, have, want)
 
 
+def fits(column: Field, have: T.DataType, want: T.DataType) -> bool:
+    """Whether a column takes every value of a type just as it is."""
+    return not column.required and have.json() == want.json()
+
+
 def stored_as(handle: TableHandle, column: Field, value: Column, have: T.DataType, want: T.DataType) -> Column:
     """As `stored`, where the type of the value is known too."""
     result = _Storage(handle, have, want, column.name).convert(value, have, want, column.name)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.iceberg import RowChange, stage_rows
-from rowdelta.ops.change_batch import DELETED, ChangeBatch, ChangeRules, check_changes, unknown_columns
+from rowdelta.ops.change_batch import DELETED, ChangeBatch, ChangeRules, check_changes, check_present, unknown_columns
 from rowdelta.ops.changes import apply
 from rowdelta.ops.delete_keys import KeyWriter, summary_of
 from rowdelta.ops.kept_frames import in_few_files, kept, kept_once
 from rowdelta.ops.key_input import check_keys
 from rowdelta.ops.merge import Merge
 from rowdelta.ops.operation import Operation, Plan, Result
-from rowdelta.ops.refusals import REQUIRED_HINT, refusals
+from rowdelta.ops.refusals import REQUIRED_HINT, check_frame, refusals
 from rowdelta.ops.schema_growth import growth_for
 from rowdelta.ops.scopes import scope_of_key
 from rowdelta.ops.target import LAST_UPDATED, LINEAGE_VERSION, ROW_ID
@@ -75,6 +75,7 @@ class Upsert(Operation[UpsertResult]):
         encoding: str | None = None,
         merge_schema: bool = False,
     ) -> None:
+        check_frame(changes, "changes")
         handle.refresh()
         self._handle = handle
         self._changes = changes
@@ -144,6 +145,7 @@ class Upsert(Operation[UpsertResult]):
 
         What is wrong with the changes must show before that: then the table stays as it is.
         """
+        check_present(self._changes, self._rules.key)
         growth = growth_for(self._handle, self._changes, unknown_columns(self._handle, self._changes, self._rules))
         rehearsed = bool(growth.new) and not growth.wider  # what is too wide cannot be tried
         if rehearsed:
