@@ -70,7 +70,7 @@ class InputError(RowDeltaError):
         >>> t.delete_keys(changes, key="amount").execute()
         Traceback (most recent call last):
         rowdelta.errors.InputError: column 'amount' of type double cannot be a key
-        Hint: equal floats are not reliable
+        Hint: floats that look equal may differ; use a column of another type
     """
 
 

@@ -49,7 +49,7 @@ def test_sql_delete_and_update_from_the_shell(spark: SparkSession, warehouse: Pa
 
 @pytest.mark.parametrize(
     "words",
-    [("sql", "SELEC 1"), ("sql", "SELECT * FROM missing"), ("update", "db.missing", "--set", "a", "--where", "true")],
+    [("sql", "SELEC 1"), ("sql", "SELECT * FROM missing"), ("update", "db.missing", "--set", "a=1", "--where", "true")],
 )
 def test_an_error_is_ours_with_sparks_words(spark: SparkSession, warehouse: Path, words: tuple[str, ...]) -> None:
     result = runner.invoke(app, [*words, "--warehouse", str(warehouse)])
