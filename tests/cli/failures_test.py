@@ -49,6 +49,7 @@ TASK = (
         ),
         (UNRESOLVED, UNRESOLVED.split(";\n", maxsplit=1)[0]),
         (TASK, "SparkNumberFormatException: [CAST_INVALID_INPUT] The value 'x' cannot be cast."),
+        ("[CAST] The value 'x'.\n\n== DataFrame ==\n\"cast\" was called from\na.py:47\n", "[CAST] The value 'x'."),
         ("[PARSE_SYNTAX_ERROR] Syntax error.\n\n== SQL ==\nSELEC 1\n^^^\n", None),
         ("", "Spark failed without a message"),
     ],

@@ -19,7 +19,8 @@ _LINES: Final = 12
 _WIDTH: Final = 600
 # What follows one of these is for those who look for a bug in Spark.
 _REST: Final = re.compile(
-    r";\n(?=['\w+ ]).*|\n+(?:JVM stacktrace|Driver stacktrace):.*|\n+=== Streaming Query ===.*", re.DOTALL
+    r";\n(?=['\w+ ]).*|\n+(?:JVM stacktrace|Driver stacktrace):.*|\n+=== Streaming Query ===.*|\n+== DataFrame ==.*",
+    re.DOTALL,
 )
 _TASK: Final = re.compile(r"Job aborted due to stage failure: .*?\(TID \d+\)\s*\([^)]*\): ", re.DOTALL)
 _PACKAGE: Final = re.compile(r"\b(?:[a-z_][\w$]*\.)+(?=[A-Z][\w$]*(?:Exception|Error)\b)")
