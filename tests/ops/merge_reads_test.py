@@ -32,7 +32,7 @@ def test_columns_that_every_clause_sets_are_not_read(spark: SparkSession, table_
         target = open_target(table._handle)
         places = places_of(target, target.rows())
         run = merge._run()
-        joined = run._joined(places.mark(target.rows()), source.selectExpr("*", f"id AS {SOURCE}"), small=True)
+        joined = run._joined(places.mark(target.rows()), source.selectExpr("*", f"id AS {SOURCE}"), broadcast=True)
         scan = re.search(r"BatchScan [^\[]*\[([^\]]*)\]", plan_of(run._pairs_frame(target, joined, places)))
         assert scan is not None
         return {name.split("#")[0].strip() for name in scan[1].split(",")} & {"id", "v", "w"}

@@ -105,7 +105,7 @@ class RunningStream:
             if not self._is_stopped:
                 raise
             if isinstance(error, RowDeltaError) and not _is_interruption(error):
-                raise error from None  # a long text would overflow the stack, see below
+                raise error from None  # its causes would make the text long, see `_GivenUpError`
             log.info("batch %d is given up with its stream: %s", batch_id, str(error).partition("\n")[0])
             raise _GivenUpError from None
 

@@ -58,8 +58,13 @@ def row_filter(handle: TableHandle, where: str | Column | None, alias: str | Non
     return filter_of(handle, matched)
 
 
-def filter_of(handle: TableHandle, matched: DataFrame) -> RowFilter:
-    """Converts the predicate of rows of the table that were filtered last of all, and so analyzed already."""
+def filter_of(handle: TableHandle, matched: DataFrame | None) -> RowFilter:
+    """Converts the predicate of rows of the table that were filtered last of all, and so analyzed already.
+
+    None stands for all rows.
+    """
+    if matched is None:
+        return row_filter(handle, None)
     java: Any = matched
     parts = _simplified(handle, java._jdf.queryExecution().analyzed())
     converted = [found for found in (_convert(handle, part) for part in parts) if found is not None]

@@ -87,30 +87,29 @@ class MergeRun:
                 lambda: self._source_keys(source),
                 lambda: (target.rows(), self._source_values(source) if by_place else {}),
             )
-            in_range = rows if keys is None else rows.where(keys)
-            rows = in_range if lookup is None else in_range.where(lookup.bits.hit())
+            in_range = None if keys is None else rows.where(keys)
+            rows = rows if in_range is None else in_range
+            rows = rows if lookup is None else rows.where(lookup.bits.hit())
             places = places_of(target, rows)
-
-            def condition_of() -> RowFilter:
-                return row_filter(self.handle, None) if keys is None else filter_of(self.handle, in_range)
-
             if by_place:
                 assert isinstance(places, KnownFiles)
                 ((number, _),) = self._all_updates
                 found, condition = beside(
-                    self.handle.gateway, lambda: self._found(target, places, rows, source, lookup), condition_of
+                    self.handle.gateway,
+                    lambda: self._found(target, places, rows, source, lookup),
+                    lambda: filter_of(self.handle, in_range),
                 )
                 matches = look_once(self.handle.spark, found, places, number)
                 new_rows = self._replacements(target, source, matches, values)
                 return self._apply(target, source, matches, new_rows, condition=condition, started=started)
-            small = _is_small(source)
-            joined = self._joined(places.mark(rows), source, small=small)
-            shuffles = not (small and is_read_as_it_is(self.handle, target.files))  # live rows may come of a join
+            broadcast = _is_broadcast(source)
+            joined = self._joined(places.mark(rows), source, broadcast=broadcast)
+            shuffles = not (broadcast and is_read_as_it_is(self.handle, target.files))  # live rows may come of a join
             with kept(self._pairs_frame(target, joined, places), adapts=shuffles) as pairs:
                 matches, (updated, condition) = beside(
                     self.handle.gateway,
                     lambda: look_at(pairs, places),
-                    lambda: (self._updates(target, pairs), condition_of()),
+                    lambda: (self._updates(target, pairs), filter_of(self.handle, in_range)),
                 )
                 updates = [in_few_files(updated, pairs)] if updated is not None and self._updated(matches) else []
                 new_rows = _union([*updates, *self._inserts(target, source, matches)])
@@ -142,13 +141,13 @@ class MergeRun:
         """Where the rows that match are, their ids, and the number of what they match."""
         if lookup is not None and lookup.decides:
             return lookup.find(places.mark(rows), [*places.names, *target.kept_lineage])
-        joined = self._joined(places.mark(rows), source, small=_is_small(source))
+        joined = self._joined(places.mark(rows), source, broadcast=_is_broadcast(source))
         return joined.select(*self._kept_names(target, places), SOURCE).toArrow()
 
-    def _joined(self, rows: DataFrame, source: DataFrame, *, small: bool) -> DataFrame:
+    def _joined(self, rows: DataFrame, source: DataFrame, *, broadcast: bool) -> DataFrame:
         """Rows of the table with the rows of the source that match, and `FOUND`."""
         right = source.withColumn(FOUND, F.lit(True)).alias(self.aliases[1])
-        if small:
+        if broadcast:
             right = F.broadcast(right)
         return rows.alias(self.aliases[0]).join(right, self.on.condition, "left" if self._of(BY_SOURCE) else "inner")
 
@@ -294,7 +293,7 @@ class MergeRun:
         return self._commit(change, {"update": 0, "delete": 0}, staged.record_count, started)
 
 
-def _is_small(source: DataFrame) -> bool:
+def _is_broadcast(source: DataFrame) -> bool:
     """Whether every task can have the whole source."""
     return size_in_bytes(source) <= MAX_BROADCAST_BYTES
 

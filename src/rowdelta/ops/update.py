@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from rowdelta.iceberg import RowFilter, TableHandle, Validation
+    from rowdelta.iceberg import TableHandle, Validation
     from rowdelta.ops.positions import FilePositions
 
 
@@ -105,7 +105,8 @@ class Update(Operation[Result]):
             return Result(seconds=time.monotonic() - started)
         rows = target.rows(self._alias)
         places = places_of(target, rows)
-        matched = rows if self._where is None else rows.where(self._where)
+        filtered = None if self._where is None else rows.where(self._where)
+        matched = rows if filtered is None else filtered
         values = assigned(self._handle, rows, self._values, self._alias)
         new = [value.alias(new_name(name)) for name, value in values.items()]
         old = [*(name for name in target.columns if name not in values), *target.kept_lineage, *places.names]
@@ -113,7 +114,7 @@ class Update(Operation[Result]):
             touched, (new_rows, condition) = beside(
                 self._handle.gateway,
                 lambda: places.collect(found),
-                lambda: (updated_rows(target, found, values), self._filter_of(matched)),
+                lambda: (updated_rows(target, found, values), filter_of(self._handle, filtered)),
             )
             if not touched:
                 return Result(seconds=time.monotonic() - started)
@@ -125,9 +126,6 @@ class Update(Operation[Result]):
             else:
                 change = replace_rows(target, touched, new_rows, validation)
             return apply_rows(self._handle, change, started, updated=count)
-
-    def _filter_of(self, matched: DataFrame) -> RowFilter:
-        return row_filter(self._handle, None) if self._where is None else filter_of(self._handle, matched)
 
     def _check(self) -> None:
         if not self._values:
