@@ -11,6 +11,7 @@ import pytest
 
 import rowdelta as rd
 from tests.support.examples import Examples
+from tests.support.local_files import without_checksums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +44,7 @@ def spark(warehouse: Path) -> Iterator[SparkSession]:
         "spark.sql.iceberg.executor-cache.enabled": "false",
     }
     session = rd.session(warehouse, delta=True, config=config)
+    without_checksums(session)
     session.sql("CREATE NAMESPACE IF NOT EXISTS lake.db")
     yield session
     session.stop()

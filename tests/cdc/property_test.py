@@ -66,7 +66,7 @@ def apply(model: dict[Any, Any], key: tuple[str, ...], batch: list[Change]) -> N
             model[change.key(key)] = (change.id, change.region, change.v)
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize("parts", ["", "region"])
 @pytest.mark.parametrize("named", list(KEYS))
 @pytest.mark.parametrize("examples", [2, pytest.param(15, marks=pytest.mark.slow)])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import rowdelta as rd
 from rowdelta.ops.merge_keys import on_condition
 from rowdelta.ops.merge_matches import SOURCE
-from rowdelta.ops.positions import places_of
+from rowdelta.ops.positions import places_of, rows_to_find
 from rowdelta.ops.target import open_target
 from tests.support.tables import create, one_file, plan_of
 
@@ -30,9 +30,11 @@ def test_columns_that_every_clause_sets_are_not_read(spark: SparkSession, table_
 
     def columns_read(merge: Merge) -> set[str]:
         target = open_target(table._handle)
-        places = places_of(target, target.rows())
+        rows = rows_to_find(target, with_ids=True)
+        places = places_of(target, rows)
         run = merge._run()
-        joined = run._joined(places.mark(target.rows()), source.selectExpr("*", f"id AS {SOURCE}"), broadcast=True)
+        marked = run._marked(target, places, rows)
+        joined = run._joined(marked, source.selectExpr("*", f"id AS {SOURCE}"), broadcast=True)
         scan = re.search(r"BatchScan [^\[]*\[([^\]]*)\]", plan_of(run._pairs_frame(target, joined, places)))
         assert scan is not None
         return {name.split("#")[0].strip() for name in scan[1].split(",")} & {"id", "v", "w"}

@@ -69,6 +69,34 @@ def test_a_column_that_looks_like_a_place_is_refused(spark: SparkSession, table_
     assert ids(spark, table_name) == [6, 7]
 
 
+def test_a_column_that_looks_like_the_id_of_rows_is_refused_where_ids_are_kept(
+    spark: SparkSession, table_name: str
+) -> None:
+    table = create(spark, table_name, "id bigint, _ROW_ID bigint", version=3)
+    one_file(spark, [(5, 2), (6, 2), (7, 2)], "id bigint, _ROW_ID bigint").writeTo(table_name).append()
+    before = head(table), stored_files(table)
+    for operation in (
+        table.update().set("id", "0").where("id = 5"),
+        table.merge(keys(spark, 5), "id").when_matched_update({"id": "0"}),
+    ):
+        with pytest.raises(rd.TableError, match=r"has a column _ROW_ID, which Spark takes for .* _row_id"):
+            operation.execute()
+    assert (head(table), stored_files(table)) == before
+    assert table.delete("id = 5").execute().rows_deleted == 1
+    assert ids(spark, table_name) == [6, 7]
+
+
+def test_updates_after_an_upgrade_make_up_no_ids(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, "id bigint, v string", version=2)
+    append_ids(spark, table_name, range(5))
+    spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('format-version' = '3')")
+    assert table.update().set("v", "'new'").where("id < 3").execute().rows_updated == 3
+    found = {row.id: row._row_id for row in spark.table(table_name).select("id", "_row_id").collect()}
+    assert len(found) == len({*found.values()} - {None}) == 5
+    assert table.update().set("v", "'newer'").where("id < 4").execute().rows_updated == 4
+    assert {row.id: row._row_id for row in spark.table(table_name).select("id", "_row_id").collect()} == found
+
+
 @pytest.mark.usefixtures("case_sensitive")
 def test_letters_tell_them_apart_where_spark_looks_at_them(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, _POS bigint")

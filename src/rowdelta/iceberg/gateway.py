@@ -38,8 +38,30 @@ class _Package:
         return member
 
 
+# What PySpark asks the JVM for with nearly every frame and column.
+_ASKED_OFTEN = (
+    "PythonUtils",
+    "PythonSQLUtils",
+    "functions",
+    "org.apache.spark.sql.classic.SparkSession",
+    "org.apache.spark.sql.functions",
+    "org.apache.spark.sql.catalyst.trees.PySparkCurrentOrigin",
+    "org.apache.spark.storage.StorageLevel",
+)
 _packages: dict[Any, _Package] = {}  # by JVM
 _made: dict[tuple[Any, ...], Any] = {}  # what `Gateway.once` has made, by JVM and name
+
+
+def _known(view: Any) -> _Package:
+    """The packages of a JVM, by the view that PySpark has of it.
+
+    PySpark looks up the same few classes over and over, 0.3 to 2 ms each time: the view is made to remember them.
+    """
+    if view not in _packages:
+        for name in _ASKED_OFTEN:
+            setattr(view, name, getattr(view, name))
+        _packages[view] = _Package(view)
+    return _packages[view]
 
 
 class Gateway:
@@ -57,7 +79,7 @@ class Gateway:
             )
         check_spark(spark.version)
         self.spark = spark
-        jvm: Any = _packages.setdefault(spark._jvm, _Package(spark._jvm))
+        jvm: Any = _known(spark._jvm)
         gateway: Any = spark.sparkContext._gateway
         self.jvm = jvm
         self.session: Any = spark._jsparkSession

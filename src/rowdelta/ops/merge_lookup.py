@@ -15,10 +15,8 @@ from rowdelta.ops.merge_matches import SOURCE
 from rowdelta.scan import integer_sql, key_bits, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import Field, TableHandle
     from rowdelta.ops.merge_keys import OnCondition
@@ -47,10 +45,14 @@ class KeyLookup:
     range: str
     decides: bool
 
-    def find(self, rows: DataFrame, names: Sequence[str]) -> pa.Table:
-        """Some columns of rows that `bits` has found, with `SOURCE`; a row that matches twice is there twice."""
-        wanted = [F.col(name) for name in names]
-        found = rows.select(*wanted, F.expr(self.bits.key).alias(_KEY)).toArrow()
+    @property
+    def key(self) -> Column:
+        """The key of a row of the table, for `find`."""
+        return F.expr(f"{self.bits.key} AS {_KEY}")
+
+    def find(self, rows: DataFrame) -> pa.Table:
+        """Rows that `bits` has found, with `SOURCE` in place of their `key`; what matches twice is there twice."""
+        found = rows.toArrow()
         keys = found[_KEY].to_numpy()
         first = np.searchsorted(self.keys, keys, "left")
         counts = np.searchsorted(self.keys, keys, "right") - first

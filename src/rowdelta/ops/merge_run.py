@@ -31,7 +31,7 @@ from rowdelta.ops.merge_lookup import is_small, lookup_of, may_look_up
 from rowdelta.ops.merge_matches import FOUND, SOURCE, Matches, look_at, look_once
 from rowdelta.ops.operation import Result
 from rowdelta.ops.position_files import write_positions
-from rowdelta.ops.positions import KnownFiles, are_collected, places_of
+from rowdelta.ops.positions import KnownFiles, are_collected, places_of, rows_to_find
 from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.target import Target, open_target
@@ -85,7 +85,7 @@ class MergeRun:
             (lookup, keys), (rows, values) = beside(
                 self.handle.gateway,
                 lambda: self._source_keys(source),
-                lambda: (target.rows(), self._source_values(source) if by_place else {}),
+                lambda: (rows_to_find(target, with_ids=True), self._source_values(source) if by_place else {}),
             )
             in_range = None if keys is None else rows.where(keys)
             rows = rows if in_range is None else in_range
@@ -103,7 +103,7 @@ class MergeRun:
                 new_rows = self._replacements(target, source, matches, values)
                 return self._apply(target, source, matches, new_rows, condition=condition, started=started)
             broadcast = _is_broadcast(source)
-            joined = self._joined(places.mark(rows), source, broadcast=broadcast)
+            joined = self._joined(self._marked(target, places, rows), source, broadcast=broadcast)
             shuffles = not (broadcast and is_read_as_it_is(self.handle, target.files))  # live rows may come of a join
             with kept(self._pairs_frame(target, joined, places), adapts=shuffles) as pairs:
                 matches, (updated, condition) = beside(
@@ -140,9 +140,14 @@ class MergeRun:
     ) -> pa.Table:
         """Where the rows that match are, their ids, and the number of what they match."""
         if lookup is not None and lookup.decides:
-            return lookup.find(places.mark(rows), [*places.names, *target.kept_lineage])
-        joined = self._joined(places.mark(rows), source, broadcast=_is_broadcast(source))
+            return lookup.find(places.mark(rows, [*target.kept_lineage, lookup.key]))
+        joined = self._joined(self._marked(target, places, rows), source, broadcast=_is_broadcast(source))
         return joined.select(*self._kept_names(target, places), SOURCE).toArrow()
+
+    @staticmethod
+    def _marked(target: Target, places: Places, rows: DataFrame) -> DataFrame:
+        """Rows with what the clauses may ask of them."""
+        return places.mark(rows, [*map(quote, target.columns), *target.kept_lineage])
 
     def _joined(self, rows: DataFrame, source: DataFrame, *, broadcast: bool) -> DataFrame:
         """Rows of the table with the rows of the source that match, and `FOUND`."""

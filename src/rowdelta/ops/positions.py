@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
     from pyroaring import BitMap64
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import DataEntry, LiveData, TableHandle
     from rowdelta.ops.target import Target
@@ -92,8 +92,8 @@ class Places(ABC):
     names: list[str]
 
     @abstractmethod
-    def mark(self, rows: DataFrame) -> DataFrame:
-        """Live rows of the table with the columns of `names`."""
+    def mark(self, rows: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
+        """Some columns of live rows of the table, with those of `names`."""
 
     @abstractmethod
     def collect(self, rows: DataFrame) -> list[FilePositions]:
@@ -101,7 +101,7 @@ class Places(ABC):
 
     def find(self, rows: DataFrame) -> list[FilePositions]:
         """Where live rows of the table are, by file."""
-        return self.collect(self.mark(rows))
+        return self.collect(self.mark(rows, []))
 
 
 class NamedFiles(Places):
@@ -111,9 +111,9 @@ class NamedFiles(Places):
         self.handle = handle
         self.names = [FILE, POSITION, SPEC, *([PARTITION] if PARTITION in rows.columns else [])]
 
-    def mark(self, rows: DataFrame) -> DataFrame:
-        """The rows: they have the columns."""
-        return rows
+    def mark(self, rows: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
+        """The columns: rows have them all."""
+        return rows.select(*columns, *self.names)
 
     def collect(self, rows: DataFrame) -> list[FilePositions]:
         """One 64-bit word for every 64 neighbouring positions, one record for each file."""
@@ -170,13 +170,16 @@ class KnownFiles(Places):
         self._are_apart = len(by_hash) == len(files)
         self._files = by_hash if self._are_apart else dict(enumerate(files))
 
-    def mark(self, rows: DataFrame) -> DataFrame:
-        """The rows with the hash or number."""
+    def mark(self, rows: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
+        """The columns with the hash or number."""
         if self._are_apart:
-            return rows.selectExpr("*", _HASH)
+            return rows.select(*columns, F.expr(_HASH), POSITION)
         paths = pa.array([file.path for file in self._files.values()], pa.string())
         numbers = pa.table({FILE: paths, CODE: pa.array(self._files, pa.int32())})
-        return rows.join(F.broadcast(arrow_frame(self.handle.spark, numbers)), FILE)
+        numbered = rows.select(*columns, FILE, POSITION).join(
+            F.broadcast(arrow_frame(self.handle.spark, numbers)), FILE
+        )
+        return numbered.drop(FILE)
 
     def collect(self, rows: DataFrame) -> list[FilePositions]:
         """One by one, or as words of 64 neighbouring positions."""
@@ -193,7 +196,7 @@ class KnownFiles(Places):
         """The same of rows that are not marked, with one plan less where that can be."""
         if self.one_by_one and self._are_apart:
             return self.collected(rows.selectExpr(_HASH, POSITION).toArrow())
-        return super().find(rows.select(FILE, POSITION))
+        return super().find(rows)
 
     def collected(self, table: pa.Table) -> list[FilePositions]:
         """The same of marked rows that have been collected already."""
@@ -223,14 +226,22 @@ def places_of(target: Target, rows: DataFrame) -> Places:
     return KnownFiles(handle, entries, one_by_one=are_collected(target))
 
 
-def rows_to_find(target: Target, alias: str | None) -> DataFrame:
-    """Live rows of a table, for a caller who filters them and needs nothing of them but their places.
+def rows_to_find(target: Target, alias: str | None = None, *, with_ids: bool = False) -> DataFrame:
+    """Live rows of a table, of which `_file` and `_pos` can be selected.
 
     A snapshot that has to be made up has row ids that are, too: a filter must not see these.
+
+    Args:
+        target: The table.
+        alias: What conditions and values call it.
+        with_ids: Whether `Target.kept_lineage` can be selected, too.
     """
     assert target.files is not None
+    lineage = target.kept_lineage if with_ids else []
     plain = _are_known(target) and is_read_as_it_is(target.handle, target.files)
-    return target.stored_rows(alias) if plain else target.rows(alias)
+    if plain and (target.files.has_row_ids or not lineage):
+        return target.stored_rows(alias, lineage)
+    return target.rows(alias)
 
 
 def are_collected(target: Target) -> bool:

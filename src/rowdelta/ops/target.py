@@ -10,6 +10,8 @@ from rowdelta.iceberg import SnapshotFiles, Validation, shadow, snapshot_files
 from rowdelta.scan import check_deletes, check_names, live_rows, quote
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame
 
     from rowdelta.iceberg import RowFilter, Snapshot, TableHandle
@@ -69,15 +71,15 @@ class Target:
         rows = rows.selectExpr("*", *missing) if missing else rows
         return rows if alias is None else rows.alias(alias)
 
-    def stored_rows(self, alias: str | None = None) -> DataFrame:
+    def stored_rows(self, alias: str | None = None, lineage: Sequence[str] = ()) -> DataFrame:
         """Rows as Iceberg reads them: the live ones of a table that `is_read_as_it_is`.
 
-        They have the table's columns alone, but `_file` and `_pos` can be selected, with an expression less to analyze
-        for each column.
+        They have the table's columns alone, but `_file`, `_pos` and the lineage that is asked for can be selected, with
+        an expression less to analyze for each column.
         """
         assert self.files is not None
         schema_id = self.handle.metadata.current_schema_id
-        check_names(self.handle, schema_id, (FILE, POSITION))
+        check_names(self.handle, schema_id, (FILE, POSITION, *lineage))
         rows = shadow(self.handle, self.files, schema_id, []).frame
         return rows if alias is None else rows.alias(alias)
 

@@ -16,7 +16,7 @@ from rowdelta.ops.kept_frames import in_few_files, kept
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.plan_steps import estimate, how
 from rowdelta.ops.position_files import write_positions
-from rowdelta.ops.positions import places_of
+from rowdelta.ops.positions import places_of, rows_to_find
 from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.target import LAST_UPDATED, Target, isolation_of, mode_of, open_target
@@ -103,14 +103,14 @@ class Update(Operation[Result]):
         target = open_target(self._handle)
         if target.snapshot is None:
             return Result(seconds=time.monotonic() - started)
-        rows = target.rows(self._alias)
+        rows = rows_to_find(target, self._alias, with_ids=True)
         places = places_of(target, rows)
         filtered = None if self._where is None else rows.where(self._where)
         matched = rows if filtered is None else filtered
         values = assigned(self._handle, rows, self._values, self._alias)
         new = [value.alias(new_name(name)) for name, value in values.items()]
-        old = [*(name for name in target.columns if name not in values), *target.kept_lineage, *places.names]
-        with refusals(REQUIRED_HINT), kept(places.mark(matched).select(*map(quote, old), *new)) as found:
+        old = [quote(name) for name in target.columns if name not in values] + target.kept_lineage
+        with refusals(REQUIRED_HINT), kept(places.mark(matched, [*old, *new])) as found:
             touched, (new_rows, condition) = beside(
                 self._handle.gateway,
                 lambda: places.collect(found),
