@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
@@ -18,8 +18,10 @@ from rowdelta.iceberg.content_files import from_java, to_java
 from rowdelta.ops import changes
 from rowdelta.ops.target import Target
 from tests.support.frames import assert_same_rows
+from tests.support.races import Interrupted, assert_no_stray_files
 from tests.support.shared_files import share
 from tests.support.tables import EDV, create, head, stored_files
+from tests.support.usual import usual
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -106,7 +108,7 @@ def rewrite(name: str) -> str:
 
 
 @pytest.mark.parametrize("table", VERSIONS, indirect=True)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", usual(MODES))
 def test_case_1_1_positions_after_a_rewrite_are_refused_and_succeed_from_the_beginning(
     spark: SparkSession, table: rd.Table, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,8 +200,9 @@ def test_serializable_refuses_rows_that_would_have_matched_and_snapshot_lets_the
     assert table.read("v = 'late'").count() == 1  # the first one matched, the second came too late
 
 
+@pytest.mark.parametrize("table", VERSIONS, indirect=True)
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("verb", VERBS[:-1])  # one key says nothing of partitions
+@pytest.mark.parametrize("verb", usual(VERBS[:-1]))  # one key says nothing of partitions
 def test_other_partitions_and_other_rows_do_not_conflict(
     spark: SparkSession, table: rd.Table, verb: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,7 +235,7 @@ def test_isolation_comes_from_the_tables_properties(
 
 @pytest.mark.parametrize("table", VERSIONS, indirect=True)
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("verb", VERBS[1:])
+@pytest.mark.parametrize("verb", usual(VERBS[1:]))
 def test_a_change_does_not_bring_back_what_was_deleted_meanwhile(
     table: rd.Table, verb: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,26 +290,48 @@ def test_a_whole_file_that_another_writer_filled_up_is_dropped_or_refused_but_ne
 # --- races that are no conflict
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("verb", usual(VERBS, "update"))
 def test_a_lost_race_is_run_again_without_a_new_scan(
-    spark: SparkSession, table: rd.Table, verb: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, table: rd.Table, verb: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spark.sql(f"ALTER TABLE {table.name} SET TBLPROPERTIES ('commit.retry.min-wait-ms' = '1')")
-    operation, scans = verbs(table.refresh())[verb], []
+    operation, scans = verbs(table.refresh(), mode=mode)[verb], []
 
-    def counted(real: Callable[[Target, str | None], DataFrame]) -> Callable[[Target, str | None], DataFrame]:
-        def count(target: Target, alias: str | None = None) -> DataFrame:
+    def counted(real: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
+        def count(target: Target, *args: Any, **named: Any) -> DataFrame:
             scans.append(target)
-            return real(target, alias)
+            return real(target, *args, **named)
 
         return count
 
     with monkeypatch.context() as patched:
         for name in ("rows", "stored_rows"):
             patched.setattr(Target, name, counted(getattr(Target, name)))
-        with just_before_commit(monkeypatch, lambda: spark.sql(f"INSERT INTO {table.name} VALUES (90, 9, 'v')")):
-            assert operation.execute().snapshot_id is not None
-    assert (len(scans), 90 in ids(table)) == (1, True)
+        race = Interrupted(patched, lambda: spark.sql(f"INSERT INTO {table.name} VALUES (90, 9, 'v')"))
+        assert operation.execute().snapshot_id is not None
+    assert race.left == 0
+    assert len(scans) == (1 if mode == "merge-on-read" else 2)  # what stays of a file is read once it is known
+    changed = [] if verb == "delete" else [(i, 0, "new" if verb == "update" else "merged") for i in (3, 4)]
+    others = [(i, i // 10, "v") for i in (0, 1, 2, *range(5, 10), 90)]
+    assert_same_rows(table.read("part IN (0, 9)"), [*changed, *others])
+    assert_no_stray_files(table)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("verb", usual(VERBS, "update"))
+def test_a_race_that_is_lost_to_the_same_rows_is_a_conflict(
+    spark: SparkSession, table: rd.Table, verb: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark.sql(f"ALTER TABLE {table.name} SET TBLPROPERTIES ('commit.retry.min-wait-ms' = '1')")
+    operation = verbs(table.refresh(), mode=mode)[verb]
+    with monkeypatch.context() as patched:
+        race = Interrupted(patched, lambda: spark.sql(f"INSERT INTO {table.name} VALUES (4, 0, 'late')"))
+        with pytest.raises(rd.CommitConflictError, match="another writer changed the same data"):
+            operation.execute()
+    assert race.left == 0
+    assert_same_rows(table.refresh().read(), [*((i, i // 10, "v") for i in range(20)), (4, 0, "late")])
+    assert_no_stray_files(table)
 
 
 def test_a_merge_into_an_empty_table_refuses_rows_that_came_first(

@@ -15,8 +15,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
-from rowdelta.iceberg.vector_manifests import VectorManifests
 from tests.support.frames import assert_same_rows
+from tests.support.races import Interrupted, assert_no_stray_files
 from tests.support.shared_files import share
 from tests.support.tables import (
     EDV,
@@ -34,7 +34,6 @@ from tests.support.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -462,23 +461,6 @@ def test_an_operation_that_runs_again_deletes_what_came_meanwhile(spark: SparkSe
 # --- commits
 
 
-class Interrupted:
-    """Lets another writer commit just before ours does, so often."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, other: Callable[[], object], times: int = 1) -> None:
-        self.left = times
-        original = VectorManifests.complete
-
-        def complete(manifests: VectorManifests, *arguments: Any) -> Any:
-            done = original(manifests, *arguments)
-            if self.left:
-                self.left -= 1
-                other()
-            return done
-
-        monkeypatch.setattr(VectorManifests, "complete", complete)
-
-
 def test_a_lost_race_is_run_again_and_both_changes_are_there(
     spark: SparkSession, warehouse: Path, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -514,20 +496,6 @@ def test_a_race_that_is_lost_too_often_is_an_error_and_leaves_no_file(
         table.delete_keys(keys(spark, 1), "id").execute()
     assert ids(table) == [*range(10), 20, 20]
     assert_no_stray_files(table)
-
-
-def assert_no_stray_files(table: rd.Table) -> None:
-    """Every file in the table's folder belongs to a snapshot."""
-    known = set()
-    for snapshot in table.refresh().metadata.snapshots.values():
-        manifests = table._handle.manifests
-        known.add(snapshot.manifest_list)
-        for record in manifests.read(snapshot.manifest_list or "").records:
-            known.add(record["manifest_path"])
-            known |= {entry["data_file"]["file_path"] for entry in manifests.read(record["manifest_path"]).records}
-    folder = f"{table.metadata.location}/"
-    paths = {str(path).removeprefix("file:") for path in known}
-    assert stored_files(table) == {path.removeprefix(folder) for path in paths if path.startswith(folder)}
 
 
 @pytest.mark.parametrize("part", ["-m0.avro", "/snap-"])

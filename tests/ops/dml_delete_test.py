@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-from tests.support.copies import COLUMNS, DV, KINDS, Copies, Kind, numbered, numbered_copies
+import rowdelta as rd
+from tests.support.copies import COLUMNS, DV, KINDS, Copies, Kind, evolve, numbered, numbered_copies
 from tests.support.frames import assert_same_rows
-from tests.support.tables import EDV, append_ids, create, head, keys, one_file, stored_files
+from tests.support.tables import EDV, append_ids, create, head, keys, one_file, set_properties, stored_files
+from tests.support.usual import usual
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import Column, SparkSession
 
-    import rowdelta as rd
     from rowdelta.ops import Result
 
 
@@ -42,7 +43,7 @@ def delete_files(table: rd.Table) -> list[dict[str, object]]:
 PARTITIONS = ["region", "region", "bucket(2, id), years(ts)", "", ""]
 
 
-@pytest.mark.parametrize(("kind", "partitioned_by"), list(zip([*KINDS, KINDS[0]], PARTITIONS, strict=True)), ids=str)
+@pytest.mark.parametrize(("kind", "partitioned_by"), usual(zip([*KINDS, KINDS[0]], PARTITIONS, strict=True)), ids=str)
 def test_delete_gives_what_iceberg_sql_gives(spark: SparkSession, kind: Kind, partitioned_by: str) -> None:
     with numbered_copies(spark, partitioned_by, kind) as pair:
         delete(pair, "id % 10 = 3", rows_deleted=2)
@@ -52,6 +53,16 @@ def test_delete_gives_what_iceberg_sql_gives(spark: SparkSession, kind: Kind, pa
         delete(pair, "region = 'r2'")
         if kind.mode == "copy-on-write":
             assert delete_files(pair.table) == []
+        evolve(pair, partitioned_by.split(", years", maxsplit=1)[0])
+        delete(pair, "id = 7 OR b = 8 AND c IS NULL", rows_deleted=2)  # a and b have changed their names
+        pair.append(numbered(spark, 20, 40).selectExpr("'new' c", "*"))
+        delete(pair, "id % 10 = 5", rows_deleted=3)  # of files with the old columns and partitions, and with the new
+        delete(pair, "c = 'new' AND b > 2500 OR region = 'r0'")
+        if partitioned_by:
+            before = pair.table.refresh().metadata.head("main")
+            assert before is not None
+            result = delete(pair, "region = 'r1'")
+            assert result.snapshot_id not in {None, before.id}
         assert delete(pair).snapshot_id is not None
         assert spark.table(pair.ours).count() == 0
         assert delete(pair, "id = 1", rows_deleted=0).snapshot_id is None
@@ -308,6 +319,21 @@ def test_a_plan_for_version_2_names_the_files_of_positions(
     assert encoding == "none: the touched files are written anew"
 
 
+def test_a_granularity_is_read_in_any_letters_and_an_unknown_one_is_refused(
+    spark: SparkSession, table_name: str
+) -> None:
+    table = create(spark, table_name, "id bigint, v string", version=2)
+    append_ids(spark, table_name, range(10))
+    set_properties(spark, table_name, write_delete_granularity="FILE")
+    assert "a file for each data file" in table.delete("id = 7").plan().to_dict()["encoding"]
+    set_properties(spark, table_name, write_delete_granularity="row")
+    before = head(table), stored_files(table)
+    for operation in (table.delete("id = 7"), table.update().set("v", "'x'").where("id = 7")):
+        with pytest.raises(rd.EncodingError, match=r"(?s)granularity has the value 'row'.*file, partition"):
+            operation.execute()
+    assert (head(table), stored_files(table)) == before
+
+
 def test_a_plan_names_mode_filter_and_files_and_changes_nothing(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, v string")
     append_ids(spark, table_name, range(10))
@@ -320,7 +346,13 @@ def test_a_plan_names_mode_filter_and_files_and_changes_nothing(spark: SparkSess
     assert steps["encoding"] == "deletion-vector, one for each data file touched: the table is of format version 3"
     assert "id" in steps["filter"]
     assert table.delete("v LIKE '%x'").plan().to_dict()["files"] == "2 to scan, 0 pruned"
-    assert table.delete("id < 10").plan().to_dict()["how"] == "metadata alone: 1 files match whole"
+    sizes = [row[0] for row in spark.table(f"{table_name}.files").select("file_size_in_bytes").collect()]
+    assert steps["bytes"] in {f"{size:,}" for size in sizes}
+    whole = table.delete("id < 10").plan().to_dict()
+    assert whole["mode"] == "metadata alone (every row of these files matches)"
+    assert whole["files"] == "1 to drop, 1 pruned"
+    assert whole["rows"] == "10 in these files"
+    assert whole["bytes"] in {f"{size:,}" for size in sizes}
     assert (head(table), stored_files(table)) == (before, files)
 
 

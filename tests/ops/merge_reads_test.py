@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 import rowdelta as rd
 from rowdelta.ops.merge_keys import on_condition
 from rowdelta.ops.merge_matches import SOURCE
 from rowdelta.ops.positions import places_of, rows_to_find
 from rowdelta.ops.target import open_target
-from tests.support.tables import create, one_file, plan_of
+from tests.support.tables import create, head, one_file, plan_of, stored_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,6 +47,40 @@ def test_columns_that_every_clause_sets_are_not_read(spark: SparkSession, table_
     assert columns_read(some) == {"id", "w"}
     start.execute()
     assert sorted(map(tuple, table.read().collect())) == [(0, "v", "w"), (1, "new", "x"), (3, "v", "w")]
+
+
+def test_a_merge_that_only_inserts_has_a_plan_without_deletes(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, COLUMNS)
+    one_file(spark, [(1, "v", "w")], COLUMNS).writeTo(table_name).append()
+    merge = table.merge(spark.createDataFrame([(1, "x", "y"), (2, "x", "y")], COLUMNS), on="id")
+    plan = str(merge.when_not_matched_insert_all().plan())
+    assert "append (no clause changes a row)" in plan
+    assert "deletion-vector" not in plan
+    assert "deletion-vector" in str(merge.when_matched_update_all().plan())
+    new = spark.createDataFrame([(1, "x", "y"), (2, "x", "y")], COLUMNS)
+    result = table.merge(new, on="id").when_not_matched_insert_all().execute()
+    assert (result.rows_inserted, result.rows_deleted, result.rows_updated) == (1, 0, 0)
+    assert sorted(map(tuple, table.read().collect())) == [(1, "v", "w"), (2, "x", "y")]
+
+
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_a_merge_without_anything_to_do_makes_no_snapshot(spark: SparkSession, table_name: str, mode: str) -> None:
+    table = create(spark, table_name, COLUMNS)
+    one_file(spark, [(1, "v", "w"), (2, "v", "w")], COLUMNS).writeTo(table_name).append()
+    before = head(table.refresh()), stored_files(table)
+    known, strange = (spark.createDataFrame([(i, "x", "y")], COLUMNS) for i in (1, 7))
+    for merge in (
+        table.merge(strange, "id", mode=mode).when_matched_update_all(),
+        table.merge(strange, "id", mode=mode).when_matched_update({"v": "s.v"}, "t.w = 'w'").when_matched_delete(),
+        table.merge(known, "id", mode=mode).when_matched_update({"v": "s.v"}, "t.v = 'nothing'"),
+        table.merge(known, "id", mode=mode).when_not_matched_insert_all(),
+        table.merge(strange, "id", mode=mode).when_not_matched_insert_all("s.v = 'nothing'"),
+        table.merge(known, "id", mode=mode).when_not_matched_by_source_delete("t.id > 2"),
+        table.merge(known.limit(0), "id", mode=mode).when_matched_delete().when_not_matched_insert_all(),
+    ):
+        result = merge.execute()
+        assert (result.snapshot_id, result.rows_updated, result.rows_inserted) == (None, 0, 0)
+    assert (head(table.refresh()), stored_files(table)) == before
 
 
 def test_parentheses_in_a_condition_hide_no_key(spark: SparkSession, table_name: str) -> None:

@@ -1,4 +1,4 @@
-"""Metadata columns of Iceberg in a DELETE: those of its predicate, and columns of the table that look like them."""
+"""Metadata columns of Iceberg in a change: those of its conditions, and columns of the table that look like them."""
 
 from __future__ import annotations
 
@@ -69,31 +69,60 @@ def test_a_column_that_looks_like_a_place_is_refused(spark: SparkSession, table_
     assert ids(spark, table_name) == [6, 7]
 
 
-def test_a_column_that_looks_like_the_id_of_rows_is_refused_where_ids_are_kept(
-    spark: SparkSession, table_name: str
+@pytest.mark.parametrize("column", ["_ROW_ID", "_Last_updated_sequence_number"])
+def test_a_column_that_looks_like_lineage_is_refused_where_rows_keep_it(
+    spark: SparkSession, table_name: str, column: str
 ) -> None:
-    table = create(spark, table_name, "id bigint, _ROW_ID bigint", version=3)
-    one_file(spark, [(5, 2), (6, 2), (7, 2)], "id bigint, _ROW_ID bigint").writeTo(table_name).append()
+    table = create(spark, table_name, f"id bigint, {column} bigint", version=3)
+    one_file(spark, [(5, 2), (6, 2), (7, 2)], f"id bigint, {column} bigint").writeTo(table_name).append()
     before = head(table), stored_files(table)
     for operation in (
         table.update().set("id", "0").where("id = 5"),
         table.merge(keys(spark, 5), "id").when_matched_update({"id": "0"}),
     ):
-        with pytest.raises(rd.TableError, match=r"has a column _ROW_ID, which Spark takes for .* _row_id"):
+        with pytest.raises(rd.TableError, match=f"has a column {column}, which Spark takes for .* {column.lower()}"):
             operation.execute()
     assert (head(table), stored_files(table)) == before
     assert table.delete("id = 5").execute().rows_deleted == 1
     assert ids(spark, table_name) == [6, 7]
 
 
+def test_a_merge_may_name_places_and_lineage(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, "id bigint, v string", version=3)
+    append_ids(spark, table_name, range(5))
+    file = spark.table(table_name).select("_file").first()
+    assert file is not None
+    merge = table.merge(keys(spark, *range(5)), "id").when_matched_delete("t._pos = 1 AND t._row_id >= 0")
+    merge = merge.when_matched_update({"v": "t._file"}, "t._pos = 2 AND t._last_updated_sequence_number > 0")
+    result = merge.execute()
+    assert (result.rows_deleted, result.rows_updated) == (1, 1)
+    rows = spark.table(table_name).orderBy("id").collect()
+    assert [row.id for row in rows] == [0, 2, 3, 4]
+    assert rows[1].v == file[0]
+
+
+def test_a_column_with_a_name_of_rowdeltas_own_is_refused(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, "id bigint, __RD_new_id bigint")
+    one_file(spark, [(5, 2), (6, 2)], "id bigint, __RD_new_id bigint").writeTo(table_name).append()
+    before = head(table), stored_files(table)
+    with pytest.raises(rd.TableError, match="has a column __RD_new_id, and names that start with __rd_") as e:
+        table.update().set("id", "0").where("id = 5").execute()
+    assert "RENAME COLUMN `__RD_new_id`" in str(e.value)
+    assert (head(table), stored_files(table)) == before
+    assert [tuple(row) for row in table.read("id = 5").collect()] == [(5, 2)]
+    spark.sql(f"ALTER TABLE {table_name} RENAME COLUMN __RD_new_id TO other")
+    assert table.update().set("id", "0").where("id = 5").execute().rows_updated == 1
+    assert ids(spark, table_name) == [0, 6]
+
+
 def test_updates_after_an_upgrade_make_up_no_ids(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, v string", version=2)
     append_ids(spark, table_name, range(5))
     spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('format-version' = '3')")
-    assert table.update().set("v", "'new'").where("id < 3").execute().rows_updated == 3
+    assert table.update().set("v", "'new'").where("id >= 3").execute().rows_updated == 2
     found = {row.id: row._row_id for row in spark.table(table_name).select("id", "_row_id").collect()}
     assert len(found) == len({*found.values()} - {None}) == 5
-    assert table.update().set("v", "'newer'").where("id < 4").execute().rows_updated == 4
+    assert table.update().set("v", "'newer'").where("id > 0").execute().rows_updated == 4
     assert {row.id: row._row_id for row in spark.table(table_name).select("id", "_row_id").collect()} == found
 
 

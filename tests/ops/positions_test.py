@@ -95,6 +95,10 @@ def test_files_whose_hashes_are_equal_are_numbered(spark: SparkSession, monkeypa
         monkeypatch.setattr(positions, "spark_hashes", lambda paths: [7] * len(paths))
         run(pair, "UPDATE {t} SET b = a WHERE id = 3")
         run(pair, "DELETE FROM {t} WHERE a = 2")
+        spark.range(0, 40, 5).selectExpr("id", "90 + id AS a").createOrReplaceTempView("numbered_changes")
+        merge = "MERGE INTO {t} t USING numbered_changes s ON t.id = s.id "
+        run(pair, merge + "WHEN MATCHED AND t.a < 50 THEN UPDATE SET a = cast(s.a AS int)")
+        run(pair, merge + "WHEN MATCHED AND s.a > 100 THEN DELETE")
         table = pair.table
         table.delete_keys(spark.createDataFrame([(1,), (18,)], "id bigint"), "id", scope="global").execute()
         table.resolve().execute()

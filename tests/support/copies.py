@@ -132,6 +132,26 @@ def numbered(spark: SparkSession, start: int, stop: int) -> DataFrame:
     )
 
 
+def evolve(pair: Copies, partition_field: str) -> None:
+    """Changes how two tables of `COLUMNS` are partitioned, renames `a` and `b` to each other, widens and adds columns.
+
+    Args:
+        pair: The tables.
+        partition_field: A field of their partitions, which goes; empty for none.
+    """
+    for change in (
+        *([f"DROP PARTITION FIELD {partition_field}"] if partition_field else []),
+        "ADD PARTITION FIELD bucket(3, id)",
+        "RENAME COLUMN b TO old_b",
+        "RENAME COLUMN a TO b",
+        "RENAME COLUMN old_b TO a",
+        "ADD COLUMN c string FIRST",
+        "ALTER COLUMN a TYPE bigint",
+        "ALTER COLUMN b TYPE bigint",
+    ):
+        pair.both(f"ALTER TABLE {{t}} {change}")
+
+
 @contextmanager
 def numbered_copies(
     spark: SparkSession, partitioned_by: str = "", kind: Kind = DV, properties: Mapping[str, str] | None = None

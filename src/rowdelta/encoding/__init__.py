@@ -7,10 +7,11 @@ from rowdelta.encoding.choice import EncodingChoice, choose_encoding
 from rowdelta.encoding.cost import EncodingCostEstimator
 from rowdelta.encoding.delete_encoding import DeleteEncoding
 from rowdelta.encoding.file_content import FileContent
-from rowdelta.encoding.properties import DeleteProperties
+from rowdelta.encoding.properties import GRANULARITY_FILE, DeleteProperties, granularity_of
 from rowdelta.encoding.rules import DeleteFileFacts, validate
 
 __all__ = [
+    "GRANULARITY_FILE",
     "BatchStatistics",
     "DeleteBatch",
     "DeleteEncoding",
@@ -21,5 +22,6 @@ __all__ = [
     "FileContent",
     "KeyColumn",
     "choose_encoding",
+    "granularity_of",
     "validate",
 ]

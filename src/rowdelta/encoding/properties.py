@@ -95,8 +95,18 @@ class DeleteProperties:
             equality_vector_max_sparsity=_positive(properties, EQUALITY_VECTOR_MAX_SPARSITY, DEFAULT_MAX_SPARSITY),
             hash_map_enabled=_boolean(properties, HASH_MAP_ENABLED, default=False),
             vector_compression=_word(properties, VECTOR_COMPRESSION, COMPRESSIONS, COMPRESSION_ROARING),
-            granularity=_word(properties, DELETE_GRANULARITY, GRANULARITIES, GRANULARITY_FILE),
+            granularity=granularity_of(properties),
         )
+
+
+def granularity_of(properties: Mapping[str, str]) -> str:
+    """What one position delete file of a version 2 table covers.
+
+    Examples:
+        >>> granularity_of({}), granularity_of({"write.delete.granularity": "PARTITION"})
+        ('file', 'partition')
+    """
+    return _word(properties, DELETE_GRANULARITY, GRANULARITIES, GRANULARITY_FILE)
 
 
 def _prefers_equality(properties: Mapping[str, str], stacklevel: int) -> bool:

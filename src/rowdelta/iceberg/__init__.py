@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from rowdelta.iceberg.arrow import arrow_frame
 from rowdelta.iceberg.bounds import comparable
-from rowdelta.iceberg.commit import NewDelete, RowChange, Uncommitted, Validation, commit, marked, show_to_spark
+from rowdelta.iceberg.commit import (
+    NewDelete,
+    RowChange,
+    Uncommitted,
+    Validation,
+    commit,
+    marked,
+    parent_files,
+    show_to_spark,
+)
 from rowdelta.iceberg.content_files import ContentFile
 from rowdelta.iceberg.data_footers import footer_files, parquet_footers
 from rowdelta.iceberg.delete_files import encoding_of, list_delete_files, partition_text
@@ -134,6 +143,7 @@ __all__ = [
     "may_be_live",
     "only_blob",
     "own_files",
+    "parent_files",
     "parquet_footers",
     "partition_names",
     "partition_residuals",

@@ -23,6 +23,7 @@ from rowdelta.iceberg.expressions import check_whole_files
 from rowdelta.iceberg.file_batches import pass_files
 from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
 from rowdelta.iceberg.metadata import parse_snapshot
+from rowdelta.iceberg.shadow import snapshot_files
 from rowdelta.iceberg.vector_manifests import VectorManifests
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.handle import CommitMark, TableHandle
     from rowdelta.iceberg.manifests import AvroFile
     from rowdelta.iceberg.metadata import Snapshot
+    from rowdelta.iceberg.shadow import SnapshotFiles
     from rowdelta.iceberg.staged import StagedFiles
     from rowdelta.iceberg.table_update import TableUpdate
 
@@ -112,6 +114,18 @@ class Uncommitted:
     handle: TableHandle
     listing: AvroFile
     parent_id: int | None
+
+
+def parent_files(made: Uncommitted) -> SnapshotFiles:
+    """The snapshot that one which is about to be committed follows."""
+    handle = made.handle
+    if made.parent_id not in handle.metadata.snapshots:
+        handle.refresh()
+    parent = handle.snapshot(made.parent_id)
+    assert parent is not None
+    files = snapshot_files(handle, parent)
+    assert files is not None
+    return files
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from py4j.java_gateway import JavaPackage
 
@@ -39,7 +39,7 @@ class _Package:
 
 
 # What PySpark asks the JVM for with nearly every frame and column.
-_ASKED_OFTEN = (
+_ASKED_OFTEN: Final = (
     "PythonUtils",
     "PythonSQLUtils",
     "functions",
@@ -55,11 +55,13 @@ _made: dict[tuple[Any, ...], Any] = {}  # what `Gateway.once` has made, by JVM a
 def _known(view: Any) -> _Package:
     """The packages of a JVM, by the view that PySpark has of it.
 
-    PySpark looks up the same few classes over and over, 0.3 to 2 ms each time: the view is made to remember them.
+    PySpark looks up the same few classes over and over, each time in all jars: the view is made to remember them.
     """
     if view not in _packages:
         for name in _ASKED_OFTEN:
-            setattr(view, name, getattr(view, name))
+            member = getattr(view, name)
+            if not isinstance(member, JavaPackage):  # the answer for a class that is not there, so far
+                setattr(view, name, member)
         _packages[view] = _Package(view)
     return _packages[view]
 

@@ -238,16 +238,16 @@ def inventory_of(handle: TableHandle, listing: AvroFile) -> Inventory:
 
 
 def later_deletes(
-    handle: TableHandle, read: SnapshotFiles, listing: AvroFile, paths: Collection[str]
+    handle: TableHandle, read: SnapshotFiles, newer: SnapshotFiles, paths: Collection[str]
 ) -> list[DeleteEntry]:
-    """Deletes of a manifest list that came after a snapshot, and may apply to some of its data files.
+    """Deletes of a newer snapshot that came after another one, and may apply to some of the other's data files.
 
     What a delete was rewritten to keeps its age, so it did not come after.
     """
     age = read.snapshot.sequence_number
     deletes = [
         delete
-        for manifest in listing.records
+        for manifest in newer.listing.records
         if manifest.get("content") and (manifest.get("sequence_number") or 0) > age
         for delete in _deletes(handle, manifest)
         if delete.entry.sequence_number > age

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 ROW_LINEAGE_VERSION: Final = 3
 _FIRST_ROW_ID: Final = {"name": "first_row_id", "type": ["null", "long"], "default": None, "field-id": 520}
+_FIRST_ROW_ID_OF_FILE: Final = {**_FIRST_ROW_ID, "field-id": 142}
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,8 @@ def with_some_files(handle: TableHandle, manifest: dict[str, Any], only: Abstrac
     wanted = sum(entry.path in only for entry in live)
     if wanted in {0, len(live)}:
         return manifest if wanted else None
-    avro = handle.manifests.read(manifest["manifest_path"])
+    first = manifest.get("first_row_id")
+    avro = _with_row_ids(handle.manifests.read(manifest["manifest_path"]), first)
     numbers = {entry.path: entry.sequence_number for entry in live}
     kept = [
         # What an entry inherits from its manifest is written out: the copy is of another manifest.
@@ -202,12 +204,36 @@ def with_some_files(handle: TableHandle, manifest: dict[str, Any], only: Abstrac
         if record["status"] != DELETED and record["data_file"]["file_path"] in only
     ]
     paths = sorted(record["data_file"]["file_path"] for record in kept)
-    name = uuid.uuid5(handle.scratch.namespace, "\n".join([manifest["manifest_path"], *paths]))
+    name = uuid.uuid5(handle.scratch.namespace, "\n".join([manifest["manifest_path"], str(first), *paths]))
     location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
     data = replace(avro, records=kept).to_bytes()
     handle.scratch.keep(location, data, passing=True)
     counts = {"added_files_count": 0, "existing_files_count": len(kept), "deleted_files_count": 0}
     return {**manifest, **counts, "manifest_path": location, "manifest_length": len(data)}
+
+
+def _with_row_ids(avro: AvroFile, first: int | None) -> AvroFile:
+    """A data manifest whose live files say the id of their first row, which they inherit one after the other.
+
+    Args:
+        avro: The manifest.
+        first: The id that it starts from, as the manifest list says; None where its rows have none.
+    """
+    if first is None:
+        return avro
+    schema = copy.deepcopy(avro.schema)
+    (fields,) = (field["type"]["fields"] for field in schema["fields"] if field["name"] == "data_file")
+    if all(field["name"] != "first_row_id" for field in fields):  # written before an upgrade to version 3
+        fields.append(_FIRST_ROW_ID_OF_FILE)
+    records = []
+    for record in avro.records:
+        file = record["data_file"]
+        if record["status"] == DELETED or file.get("first_row_id") is not None:
+            records.append(record)
+        else:
+            records.append({**record, "data_file": {**file, "first_row_id": first}})
+            first += file["record_count"]
+    return replace(avro, schema=schema, records=records)
 
 
 def _numbers(record: dict[str, Any], sequence_number: int) -> dict[str, Any]:

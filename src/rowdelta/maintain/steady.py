@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rowdelta.errors import CommitConflictError, TableError
-from rowdelta.iceberg import snapshot_files
+from rowdelta.iceberg import parent_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -101,18 +101,6 @@ def _moved(read: dict[str, dict[str, Any]], made: Uncommitted) -> tuple[set[str]
     before = {entry.path for path, manifest in read.items() if path not in now for entry in data(manifest)}
     after = {entry.path: entry for path, manifest in now.items() if path not in read for entry in data(manifest)}
     return before, after
-
-
-def parent_files(made: Uncommitted) -> SnapshotFiles:
-    """The snapshot that one which is about to be committed follows."""
-    handle = made.handle
-    if made.parent_id not in handle.metadata.snapshots:
-        handle.refresh()
-    parent = handle.snapshot(made.parent_id)
-    assert parent is not None
-    files = snapshot_files(handle, parent)
-    assert files is not None
-    return files
 
 
 def all_of(checks: Sequence[Callable[[Uncommitted], None]]) -> Callable[[Uncommitted], None]:

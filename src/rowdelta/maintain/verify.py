@@ -14,8 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.errors import VerificationError
-from rowdelta.iceberg import files_of
-from rowdelta.maintain.steady import parent_files
+from rowdelta.iceberg import files_of, parent_files
 from rowdelta.scan import live_rows, quote
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rowdelta.iceberg import RowChange, filter_of, row_filter, whole_files
 from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.operation import Operation, Plan, Result
-from rowdelta.ops.plan_steps import estimate, how
+from rowdelta.ops.plan_steps import estimate, how, how_without_deletes
 from rowdelta.ops.position_files import write_positions
 from rowdelta.ops.positions import places_of, rows_to_find
 from rowdelta.ops.rewrite import rewrite_files
@@ -45,18 +45,12 @@ class Delete(Operation[Result]):
         title = f"delete from {self._handle.name}"
         if target.snapshot is None:
             return Plan(title, (("rows", "none: the table is empty"),))
-        whole = whole_files(self._handle, target.snapshot.id, condition)
-        if whole is not None:
-            return Plan(
-                title, (("how", f"metadata alone: {whole.files} files match whole"), ("rows", f"{whole.records:,}"))
-            )
-        return Plan(
-            title,
-            (
-                *how(self._handle, self._mode, self._why, self._isolation),
-                *estimate(self._handle, target.snapshot.id, condition),
-            ),
-        )
+        drops = whole_files(self._handle, target.snapshot.id, condition) is not None
+        if drops:
+            steps = how_without_deletes("metadata alone (every row of these files matches)", self._isolation)
+        else:
+            steps = how(self._handle, self._mode, self._why, self._isolation)
+        return Plan(title, (*steps, *estimate(self._handle, target.snapshot.id, condition, drops=drops)))
 
     def execute(self) -> Result:
         """Deletes in one snapshot; where nothing matches there is none."""

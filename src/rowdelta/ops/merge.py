@@ -10,7 +10,7 @@ from rowdelta.ops.merge_clauses import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, 
 from rowdelta.ops.merge_keys import key_range, on_condition
 from rowdelta.ops.merge_run import MergeRun
 from rowdelta.ops.operation import Operation, Plan, Result
-from rowdelta.ops.plan_steps import estimate, how
+from rowdelta.ops.plan_steps import estimate, how, how_without_deletes
 from rowdelta.ops.refusals import check_frame
 from rowdelta.ops.target import isolation_of, mode_of, open_target
 
@@ -146,7 +146,10 @@ class Merge(Operation[Result]):
             return Plan(title, (*steps, ("scan", "none: the table is empty")))
         keys = None if of_kind(self._clauses, BY_SOURCE) else key_range(self._handle, self._source, self._on.pairs)
         condition = row_filter(self._handle, keys)
-        mode = how(self._handle, self._mode, self._why, self._isolation)
+        if of_kind(self._clauses, MATCHED, BY_SOURCE):
+            mode = how(self._handle, self._mode, self._why, self._isolation)
+        else:
+            mode = how_without_deletes("append (no clause changes a row)", self._isolation)
         return Plan(title, (*steps, *mode, *estimate(self._handle, target.snapshot.id, condition)))
 
     def execute(self) -> Result:

@@ -34,7 +34,7 @@ from rowdelta.ops.position_files import write_positions
 from rowdelta.ops.positions import KnownFiles, are_collected, places_of, rows_to_find
 from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
-from rowdelta.ops.target import Target, open_target
+from rowdelta.ops.target import FILE, Target, open_target
 from rowdelta.ops.update import replace_rows, updated_rows
 from rowdelta.scan import MAX_BROADCAST_BYTES, quote
 
@@ -146,8 +146,9 @@ class MergeRun:
 
     @staticmethod
     def _marked(target: Target, places: Places, rows: DataFrame) -> DataFrame:
-        """Rows with what the clauses may ask of them."""
-        return places.mark(rows, [*map(quote, target.columns), *target.kept_lineage])
+        """Rows with all that conditions and values may ask of them; what they do not ask for is not read."""
+        known = [name for name in (FILE, *target.lineage) if name not in places.names]
+        return places.mark(rows, [*map(quote, target.columns), *known])
 
     def _joined(self, rows: DataFrame, source: DataFrame, *, broadcast: bool) -> DataFrame:
         """Rows of the table with the rows of the source that match, and `FOUND`."""

@@ -105,8 +105,13 @@ class Operation(ABC, Generic[ResultT]):
         Examples:
             >>> print(t.delete("id <= 4").plan())
             delete from lake.db.orders
-              how   metadata alone: 1 files match whole
-              rows  4
+              mode       metadata alone (every row of these files matches)
+              encoding   none: no delete is written
+              isolation  serializable
+              filter     id <= 4
+              files      1 to drop, 0 pruned
+              rows       4 in these files
+              bytes      ...
         """
 
     @abstractmethod

@@ -19,7 +19,7 @@ from rowdelta.codec import (
     bitmap_to_numpy,
     encode_vector,
 )
-from rowdelta.encoding import DeleteEncoding, FileContent
+from rowdelta.encoding import GRANULARITY_FILE, DeleteEncoding, FileContent, granularity_of
 from rowdelta.iceberg import ContentFile, NewDelete, RowChange
 from rowdelta.ops.earlier_positions import earlier_positions
 from rowdelta.ops.key_batches import partition_json
@@ -45,7 +45,6 @@ PATH_ID: Final = 2147483546
 POS_ID: Final = 2147483545
 DELETION_VECTOR: Final = "deletion-vector-v1"
 DELETION_VECTOR_VERSION: Final = 3
-GRANULARITY: Final = "write.delete.granularity"
 
 
 class Written(NamedTuple):
@@ -178,7 +177,7 @@ def partition_values(handle: TableHandle, entry: DeleteEntry | DataEntry | LiveD
 
 
 def _by_file(handle: TableHandle) -> bool:
-    return handle.metadata.properties.get(GRANULARITY, "file") == "file"
+    return granularity_of(handle.metadata.properties) == GRANULARITY_FILE
 
 
 def describe(handle: TableHandle) -> str:

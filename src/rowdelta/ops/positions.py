@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CODE: Final = "__rd_code"
 _BLOCK, _BIT = block_and_bit(POSITION)
 _HASH: Final = f"hash({FILE}) AS {CODE}"
+_PATH: Final = "__rd_path"
 _RUNS_OF_BATCH: Final = 64
 _FILES_KNOWN_AT_MOST: Final = 5_000  # to know them, their manifests are read
 # Twelve bytes in Arrow for the code and the position of a row, and those of a file once more, sorted.
@@ -175,11 +176,9 @@ class KnownFiles(Places):
         if self._are_apart:
             return rows.select(*columns, F.expr(_HASH), POSITION)
         paths = pa.array([file.path for file in self._files.values()], pa.string())
-        numbers = pa.table({FILE: paths, CODE: pa.array(self._files, pa.int32())})
-        numbered = rows.select(*columns, FILE, POSITION).join(
-            F.broadcast(arrow_frame(self.handle.spark, numbers)), FILE
-        )
-        return numbered.drop(FILE)
+        numbers = arrow_frame(self.handle.spark, pa.table({_PATH: paths, CODE: pa.array(self._files, pa.int32())}))
+        found = rows.select(*columns, F.expr(f"{FILE} AS {_PATH}"), POSITION)
+        return found.join(F.broadcast(numbers), _PATH).drop(_PATH)
 
     def collect(self, rows: DataFrame) -> list[FilePositions]:
         """One by one, or as words of 64 neighbouring positions."""
@@ -229,15 +228,20 @@ def places_of(target: Target, rows: DataFrame) -> Places:
 def rows_to_find(target: Target, alias: str | None = None, *, with_ids: bool = False) -> DataFrame:
     """Live rows of a table, of which `_file` and `_pos` can be selected.
 
-    A snapshot that has to be made up has row ids that are, too: a filter must not see these.
+    A snapshot that has to be made up has row ids that are, too: a filter must not see these. Nor may rows keep ids of a
+    snapshot that has none yet: the commit gives them theirs.
 
     Args:
         target: The table.
         alias: What conditions and values call it.
-        with_ids: Whether `Target.kept_lineage` can be selected, too.
+        with_ids: Whether `Target.lineage` can be selected, too.
+
+    Raises:
+        TableError: A column has a name that changes need for themselves.
     """
     assert target.files is not None
-    lineage = target.kept_lineage if with_ids else []
+    target.check_own_names()
+    lineage = target.lineage if with_ids else []
     plain = _are_known(target) and is_read_as_it_is(target.handle, target.files)
     if plain and (target.files.has_row_ids or not lineage):
         return target.stored_rows(alias, lineage)

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import bitmap_to_numpy
 from rowdelta.errors import CommitConflictError
-from rowdelta.iceberg import RowChange, arrow_frame, later_deletes, stage_rows
+from rowdelta.iceberg import RowChange, arrow_frame, later_deletes, parent_files, stage_rows
 from rowdelta.ops.target import FILE, POSITION, table_columns
 
 if TYPE_CHECKING:
@@ -32,9 +32,10 @@ def rewrite_files(
     Rows that stay keep their lineage. Deletes that other writers add meanwhile to a touched file are a conflict.
     """
     handle = target.handle
-    kept = _kept_rows(target, touched).selectExpr(*table_columns(target))
-    frame = kept if new_rows is None else kept.unionByName(new_rows)
-    staged = stage_rows(handle, frame)
+    with handle.scratch.action():
+        kept = _kept_rows(target, touched).selectExpr(*table_columns(target))
+        frame = kept if new_rows is None else kept.unionByName(new_rows)
+        staged = stage_rows(handle, frame)
     further = _no_later_deletes(target, frozenset(file.path for file in touched))
     return RowChange(
         rows=staged,
@@ -47,13 +48,16 @@ def _no_later_deletes(target: Target, paths: frozenset[str]) -> Callable[[Uncomm
     """A check that nobody deleted rows of the touched files since, whichever rows: each of them is written anew.
 
     A new file is younger than the deletes, so none of them would apply to the copies. Iceberg looks only at deletes of
-    rows that the change itself is about.
+    rows that the change itself is about; and it may have left the others out of the snapshot that is to be committed,
+    since their files go.
     """
     read = target.files
     assert read is not None
 
     def check(made: Uncommitted) -> None:
-        later = later_deletes(made.handle, read, made.listing, paths)
+        later = (
+            [] if made.parent_id == read.snapshot.id else later_deletes(made.handle, read, parent_files(made), paths)
+        )
         if later:
             raise CommitConflictError(
                 f"another writer changed the same data: {later[0].path} deletes rows of files that are written anew",
@@ -65,15 +69,12 @@ def _no_later_deletes(target: Target, paths: frozenset[str]) -> Callable[[Uncomm
 
 def _kept_rows(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
     """The live rows of the touched files that are not among the touched rows."""
-    handle = target.handle
-    paths = pa.table({"__rd_path": pa.array([file.path for file in touched], pa.string())})
-    files = F.broadcast(arrow_frame(handle.spark, paths))
-    rows = target.rows().join(files, F.col(FILE) == F.col("__rd_path"), "left_semi")
+    rows = target.rows(only={file.path for file in touched})
     return rows.join(F.broadcast(_positions_frame(target, touched)), _is_touched(), "left_anti")
 
 
 def _is_touched() -> Column:
-    same_block = (F.col(FILE) == F.col("__rd_file")) & (F.expr(f"{POSITION} >> 6") == F.col("__rd_block"))
+    same_block = (F.col(FILE) == F.col("__rd_touched")) & (F.expr(f"{POSITION} >> 6") == F.col("__rd_block"))
     return same_block & F.expr(f"getbit(__rd_word, cast({POSITION} & 63 as int)) = 1")
 
 
@@ -85,5 +86,5 @@ def _positions_frame(target: Target, touched: Sequence[FilePositions]) -> DataFr
         starts = np.append(0, np.flatnonzero(np.diff(positions >> 6)) + 1)
         words = np.bitwise_or.reduceat(np.uint64(1) << (positions & 63).astype(np.uint64), starts).view(np.int64)
         paths = pa.repeat(pa.scalar(file.path), len(starts))
-        tables.append(pa.table({"__rd_file": paths, "__rd_block": positions[starts] >> 6, "__rd_word": words}))
+        tables.append(pa.table({"__rd_touched": paths, "__rd_block": positions[starts] >> 6, "__rd_word": words}))
     return arrow_frame(target.handle.spark, pa.concat_tables(tables))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowdelta.errors import InputError
+from rowdelta.errors import InputError, TableError
 from rowdelta.iceberg import SnapshotFiles, Validation, shadow, snapshot_files
 from rowdelta.scan import check_deletes, check_names, live_rows, quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
     from pyspark.sql import DataFrame
 
@@ -23,6 +24,7 @@ LAST_UPDATED: Final = "_last_updated_sequence_number"
 LINEAGE_VERSION: Final = 3
 MODES: Final = ("merge-on-read", "copy-on-write")
 ISOLATIONS: Final = ("serializable", "snapshot")
+_OURS: Final = "__rd_"
 
 
 @dataclass(frozen=True)
@@ -57,16 +59,17 @@ class Target:
         """What an updated row keeps of its lineage: its id; when it was updated is left to the commit."""
         return [ROW_ID] if self.has_lineage else []
 
-    def rows(self, alias: str | None = None) -> DataFrame:
+    def rows(self, alias: str | None = None, *, only: AbstractSet[str] | None = None) -> DataFrame:
         """Live rows with the table's columns, `_file`, `_pos`, their partition, and their lineage on version 3.
 
         Args:
             alias: What conditions and values call the table.
+            only: The data files to read; all of them when left out.
         """
         assert self.files is not None
         schema_id = self.handle.metadata.current_schema_id
         known = self.lineage if self.files.has_row_ids else []
-        rows = live_rows(self.handle, self.files, schema_id, (FILE, POSITION, *known)).live_with_places()
+        rows = live_rows(self.handle, self.files, schema_id, (FILE, POSITION, *known), only=only).live_with_places()
         missing = [f"cast(null AS bigint) AS {name}" for name in self.lineage if name not in known]
         rows = rows.selectExpr("*", *missing) if missing else rows
         return rows if alias is None else rows.alias(alias)
@@ -82,6 +85,15 @@ class Target:
         check_names(self.handle, schema_id, (FILE, POSITION, *lineage))
         rows = shadow(self.handle, self.files, schema_id, []).frame
         return rows if alias is None else rows.alias(alias)
+
+    def check_own_names(self) -> None:
+        """Refuses a table with a column of such a name as a change gives to what it adds to rows."""
+        for column in self.columns:
+            if column.lower().startswith(_OURS):
+                raise TableError(
+                    f"{self.handle.name} has a column {column}, and names that start with {_OURS} are rowdelta's own",
+                    hint=f"ALTER TABLE {self.handle.name} RENAME COLUMN {quote(column)} TO another name",
+                )
 
     def validation(self, condition: RowFilter, isolation: str, data_files: list[str], *, updates: bool) -> Validation:
         """What must still hold when the change is committed."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import AnalysisException, PySparkException, QueryContextType
 
+from rowdelta.errors import InputError
 from rowdelta.iceberg.parser import analysis_error, place_in_text, text_of
 
 if TYPE_CHECKING:
@@ -35,15 +36,23 @@ def as_written(spark: SparkSession, statement: EditedText, changed: EditedText) 
     """
     try:
         yield
-    except AnalysisException as error:
+    except (AnalysisException, InputError) as error:
         found = analysis_error(spark, statement.all())
-        if found is None or found.getCondition() != error.getCondition():
+        if found is None or not _is_said_by(found, error):
             raise
         _move_places(found, statement)
         raise found from None
     except PySparkException as error:
         _tell_place(spark, error, statement, changed)
         raise
+
+
+def _is_said_by(found: AnalysisException, error: AnalysisException | InputError) -> bool:
+    """Whether Spark finds the same wrong with a statement; of our own errors, a column that is set and is not there."""
+    condition = found.getCondition() or ""
+    if isinstance(error, InputError):
+        return condition.startswith("UNRESOLVED_COLUMN")
+    return condition == error.getCondition()
 
 
 def _tell_place(spark: SparkSession, error: PySparkException, statement: EditedText, changed: EditedText) -> None:

@@ -52,6 +52,7 @@ def sql(spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] 
 
     Raises:
         ParseException: Spark's own, for a statement that is wrong, with the position in the text.
+        AnalysisException: Spark's own as well, for names that are not there.
         InputError: A change that makes no sense for the table.
 
     Examples:
