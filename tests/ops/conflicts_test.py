@@ -35,11 +35,24 @@ pytestmark = pytest.mark.slow
 
 MODES = ["merge-on-read", "copy-on-write"]
 VERSIONS = [2, 3]
+# As they were made, and after their partitions and columns have changed.
+TABLES = [*((version, False) for version in VERSIONS), *((version, True) for version in VERSIONS)]
 
 
 @pytest.fixture
 def table(spark: SparkSession, table_name: str, request: pytest.FixtureRequest) -> rd.Table:
-    return make(spark, table_name, getattr(request, "param", 3))
+    given = getattr(request, "param", 3)
+    version, evolved = given if isinstance(given, tuple) else (given, False)
+    made = make(spark, table_name, version)
+    evolution = (
+        "DROP PARTITION FIELD part",
+        "ADD PARTITION FIELD bucket(2, id)",
+        "RENAME COLUMN v TO w",
+        "ADD COLUMN v int",
+    )
+    for change in evolution if evolved else ():
+        spark.sql(f"ALTER TABLE {table_name} {change}")
+    return made.refresh()
 
 
 def make(spark: SparkSession, name: str, version: int, **properties: str) -> rd.Table:
@@ -107,7 +120,7 @@ def rewrite(name: str) -> str:
     return f"CALL lake.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))"
 
 
-@pytest.mark.parametrize("table", VERSIONS, indirect=True)
+@pytest.mark.parametrize("table", TABLES, indirect=True, ids=str)
 @pytest.mark.parametrize("mode", usual(MODES))
 def test_case_1_1_positions_after_a_rewrite_are_refused_and_succeed_from_the_beginning(
     spark: SparkSession, table: rd.Table, mode: str, monkeypatch: pytest.MonkeyPatch
@@ -120,7 +133,7 @@ def test_case_1_1_positions_after_a_rewrite_are_refused_and_succeed_from_the_beg
     assert ids(table) == [i for i in range(20) if i not in {3, 13}]
 
 
-@pytest.mark.parametrize("table", VERSIONS, indirect=True)
+@pytest.mark.parametrize("table", TABLES, indirect=True, ids=str)
 @pytest.mark.parametrize("encoding", ["full-row", None])
 def test_case_1_2_keys_after_a_rewrite_apply_to_the_new_files(
     spark: SparkSession, table: rd.Table, encoding: str | None, monkeypatch: pytest.MonkeyPatch
@@ -148,14 +161,14 @@ def rewrite_around(table: rd.Table, interfere: Callable[[], object]) -> None:
     change.commit()
 
 
-@pytest.mark.parametrize("table", VERSIONS, indirect=True)
+@pytest.mark.parametrize("table", TABLES, indirect=True, ids=str)
 def test_case_2_1_a_rewrite_after_positions_is_refused_by_iceberg(table: rd.Table) -> None:
     with pytest.raises(Py4JJavaError, match="found new position delete for replaced data file"):
         rewrite_around(table, lambda: table.delete("id IN (3, 13)").execute())
     assert ids(table) == [i for i in range(20) if i not in {3, 13}]
 
 
-@pytest.mark.parametrize("table", VERSIONS, indirect=True)
+@pytest.mark.parametrize("table", TABLES, indirect=True, ids=str)
 @pytest.mark.parametrize("encoding", ["full-row", None])
 def test_case_2_2_a_rewrite_after_keys_succeeds_and_the_keys_still_apply(
     spark: SparkSession, table: rd.Table, encoding: str | None
@@ -185,6 +198,7 @@ def verbs(table: rd.Table, isolation: str | None = None, mode: str | None = None
 VERBS = ["delete", "update", "merge", "merge a column", "merge by one key"]
 
 
+@pytest.mark.parametrize("table", VERSIONS, indirect=True)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("verb", VERBS)
 def test_serializable_refuses_rows_that_would_have_matched_and_snapshot_lets_them_through(

@@ -12,6 +12,8 @@ from rowdelta.ops.merge_keys import on_condition
 from rowdelta.ops.merge_matches import SOURCE
 from rowdelta.ops.positions import places_of, rows_to_find
 from rowdelta.ops.target import open_target
+from tests.support.frames import assert_same_rows
+from tests.support.local_files import moved_away
 from tests.support.tables import create, head, one_file, plan_of, stored_files
 
 if TYPE_CHECKING:
@@ -81,6 +83,22 @@ def test_a_merge_without_anything_to_do_makes_no_snapshot(spark: SparkSession, t
         result = merge.execute()
         assert (result.snapshot_id, result.rows_updated, result.rows_inserted) == (None, 0, 0)
     assert (head(table.refresh()), stored_files(table)) == before
+
+
+def test_files_without_a_key_of_the_source_are_not_opened(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, COLUMNS)
+    for start in (0, 10):
+        one_file(spark, [(i, "v", "w") for i in range(start, start + 10)], COLUMNS).writeTo(table_name).append()
+    others = {row[0] for row in spark.table(table_name).where("id >= 10").select("_file").collect()}
+    source = spark.createDataFrame([(3, "x", "y"), (7, "x", "y")], COLUMNS)
+    with moved_away(others):
+        assert table.merge(source, "id").when_matched_update_all().execute().rows_updated == 2
+        assert table.merge(source, "id").when_matched_update({"w": "'z'"}, "t.id > 5").execute().rows_updated == 1
+        assert (
+            table.merge(source, "t.id = s.id AND t.v = s.v").when_matched_delete("t.id = 3").execute().rows_deleted == 1
+        )
+    expected = [(i, "v", "w") for i in range(20) if i not in {3, 7}]
+    assert_same_rows(spark.table(table_name), [*expected, (7, "x", "z")])
 
 
 def test_parentheses_in_a_condition_hide_no_key(spark: SparkSession, table_name: str) -> None:

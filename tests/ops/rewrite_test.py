@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import rowdelta as rd
+from tests.support.local_files import moved_away
 from tests.support.races import Interrupted, assert_no_stray_files
 from tests.support.tables import EDV, create, keys
 
@@ -36,18 +36,13 @@ def test_only_the_files_that_change_are_read(spark: SparkSession, table_name: st
     append_four_files(spark, table_name, 0)
     files = {row[0]: row[1] for row in spark.table(table_name).selectExpr("id", "_file").collect()}
     touched = files[5]
-    others = {Path(path.removeprefix("file:")) for path in files.values() if path != touched}
+    others = {path for path in files.values() if path != touched}
     assert len(others) == 3
-    for path in others:
-        path.rename(path.with_suffix(".away"))
-    try:
+    with moved_away(others):
         assert table.delete("id = 5").execute().data_files_removed == 1
         assert table.update().set("v", "'new'").where("id = 6").execute().rows_updated == 1
         merge = table.merge(keys(spark, 7, 8), "id").when_matched_update({"v": "'merged'"})
         assert merge.execute().rows_updated == 2
-    finally:
-        for path in others:
-            path.with_suffix(".away").rename(path)
     changed = {6: "new", 7: "merged", 8: "merged"}
     found = {row.id: row.v for row in spark.table(table_name).collect()}
     assert found == {i: changed.get(i, "old") for i in range(40) if i != 5}
