@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowdelta.iceberg import TableHandle, list_delete_files
+from rowdelta.iceberg import TableHandle, check_expression, check_running, list_delete_files, spark_errors
 from rowdelta.maintain import (
     DEFAULT_MEMORY,
     DEFAULT_MIN_INPUT_FILES,
@@ -43,10 +43,15 @@ class Table:
     """
 
     def __init__(self, handle: TableHandle) -> None:
-        self._handle = handle
+        self._opened = handle
+
+    @property
+    def _handle(self) -> TableHandle:
+        check_running(self._opened.spark)
+        return self._opened
 
     def __repr__(self) -> str:
-        metadata = self.metadata
+        metadata = self._opened.metadata
         branch = "" if self.branch == "main" else f" branch={self.branch}"
         return f"<rowdelta table {self.name}{branch} v{metadata.format_version} at {metadata.location}>"
 
@@ -58,7 +63,7 @@ class Table:
             >>> t.name
             'lake.db.orders'
         """
-        return self._handle.name
+        return self._opened.name
 
     @property
     def branch(self) -> str:
@@ -68,7 +73,7 @@ class Table:
             >>> t.branch
             'main'
         """
-        return self._handle.branch
+        return self._opened.branch
 
     @property
     def metadata(self) -> TableMetadata:
@@ -88,7 +93,8 @@ class Table:
             >>> list(t.metadata.tags), list(t.refresh().metadata.tags)
             ([], ['audit'])
         """
-        self._handle.refresh()
+        with spark_errors(self._handle.spark):
+            self._handle.refresh()
         return self
 
     def read(
@@ -129,11 +135,13 @@ class Table:
             >>> t.read().count(), t.read(snapshot_id=before).count()
             (3, 4)
         """
-        self._handle.refresh()
-        frame = live_frame(self._handle, max_broadcast_bytes, snapshot_id=snapshot_id, timestamp=timestamp, tag=tag)
-        if where is not None:
-            frame = frame.where(where)
-        return frame if columns is None else frame.select(*columns)
+        handle = self._handle
+        with spark_errors(handle.spark):
+            handle.refresh()
+            frame = live_frame(handle, max_broadcast_bytes, snapshot_id=snapshot_id, timestamp=timestamp, tag=tag)
+            if where is not None:
+                frame = frame.where(check_expression(handle.gateway, where, "where"))
+            return frame if columns is None else frame.select(*columns)
 
     def view(self, name: str) -> DataFrame:
         """Makes a temporary view of the live rows, and keeps it current through every change that rowdelta makes.
@@ -151,8 +159,9 @@ class Table:
             |     2|
             +------+
         """
-        self._handle.refresh()
-        return create_view(self._handle, name)
+        with spark_errors(self._handle.spark):
+            self._handle.refresh()
+            return create_view(self._handle, name)
 
     def delete(
         self,
@@ -422,8 +431,9 @@ class Table:
             |position|deletion-vector|      1|         1|   false|
             +--------+---------------+-------+----------+--------+
         """
-        self._handle.refresh()
-        return list_delete_files(self._handle, snapshot_id)
+        with spark_errors(self._handle.spark):
+            self._handle.refresh()
+            return list_delete_files(self._handle, snapshot_id)
 
     def debt(self, snapshot_id: int | None = None) -> DeleteDebt:
         """What the deletes cost readers, by partition and data file, who can read the table, and what to do about it.
@@ -439,7 +449,8 @@ class Table:
             >>> debt.keys, debt.readers, debt.advice[0].call
             (3, 'only rowdelta', 't.resolve().execute()')
         """
-        return measure_debt(self._handle, snapshot_id, DeleteDebt)
+        with spark_errors(self._handle.spark):
+            return measure_debt(self._handle, snapshot_id, DeleteDebt)
 
     def advise(self) -> TableAdvice:
         """Which encoding, mode and maintenance fit the way in which the table is changed, by its recent commits.
@@ -452,7 +463,8 @@ class Table:
             expire: once a day
             orphans: once a week
         """
-        return advise(measure_debt(self._handle, None, Debt), self._handle.metadata)
+        with spark_errors(self._handle.spark):
+            return advise(measure_debt(self._handle, None, Debt), self._handle.metadata)
 
     def remove_dangling(self, *, progress: OnProgress | None = None) -> RemoveDangling:
         """Removes delete files that apply to no data file any more.

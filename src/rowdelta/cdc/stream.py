@@ -16,7 +16,7 @@ from rowdelta.cdc.quarantine import ON_BAD, Quarantine, quarantine_of
 from rowdelta.cdc.records import DELETED, ORDER, given_deletes
 from rowdelta.cdc.running import RunningStream
 from rowdelta.errors import InputError
-from rowdelta.iceberg import create_branch
+from rowdelta.iceberg import check_expression, create_branch
 from rowdelta.ops import ChangeRules
 from rowdelta.ops.refusals import check_frame
 from rowdelta.ops.scopes import sources_outside
@@ -176,9 +176,11 @@ def stream(
             hint="leave order_by out",
         )
     order = ORDER if order_by is None else order_by
-    rules = ChangeRules.of(key, order, _deletes(delete_when), tie, (DELETED, ORDER, *records.aside))
     handle = table._handle  # noqa: SLF001 - a table's own stream
     handle.refresh()
+    if delete_when is not None:
+        check_expression(handle.gateway, delete_when, "delete_when")
+    rules = ChangeRules.of(key, order, _deletes(delete_when), tie, (DELETED, ORDER, *records.aside)).checked(handle)
     for name in rules.key:
         handle.metadata.schema.find(name)  # a wrong name fails here, not in the first batch
     if scope == "partition" and isinstance(records, Debezium):

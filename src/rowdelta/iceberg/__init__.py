@@ -64,7 +64,9 @@ from rowdelta.iceberg.references import check_fast_forward, create_branch, drop_
 from rowdelta.iceberg.removal import delete_files
 from rowdelta.iceberg.residuals import partition_residuals
 from rowdelta.iceberg.shadow import SnapshotFiles, files_of, is_read_as_it_is, shadow, snapshot_files
+from rowdelta.iceberg.spark_errors import check_running, quiet_tasks, spark_errors
 from rowdelta.iceberg.specs import unpartitioned_spec
+from rowdelta.iceberg.sql_expression import check_expression, check_value
 from rowdelta.iceberg.staged import StagedFiles, stage_key_files, stage_rows
 from rowdelta.iceberg.table_update import TableUpdate, update_table
 from rowdelta.iceberg.types import ansi_cast, can_store, sql_type
@@ -111,7 +113,10 @@ __all__ = [
     "arrow_frame",
     "call_procedure",
     "can_store",
+    "check_expression",
     "check_fast_forward",
+    "check_running",
+    "check_value",
     "column_path",
     "columns_used",
     "commit",
@@ -150,6 +155,7 @@ __all__ = [
     "partition_text",
     "plan_expiry",
     "position_rows",
+    "quiet_tasks",
     "row_filter",
     "scan_size",
     "scope",
@@ -157,6 +163,7 @@ __all__ = [
     "show_to_spark",
     "size_in_bytes",
     "snapshot_files",
+    "spark_errors",
     "sql_type",
     "stage_key_files",
     "stage_rows",

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.errors import PySparkException
-
 from rowdelta.errors import CommitConflictError
 from rowdelta.iceberg.java_errors import JavaError, java_message
 from rowdelta.iceberg.names import dotted
@@ -51,11 +49,7 @@ def row_filter(handle: TableHandle, where: str | Column | None, alias: str | Non
     if where is None:
         return _row_filter(handle, [], exact=True)
     table = handle.spark.table(handle.full_name)
-    try:
-        matched = (table if alias is None else table.alias(alias)).where(where)
-    except PySparkException:  # the scan will say what is wrong
-        return _row_filter(handle, [], exact=False)
-    return filter_of(handle, matched)
+    return filter_of(handle, (table if alias is None else table.alias(alias)).where(where))
 
 
 def filter_of(handle: TableHandle, matched: DataFrame | None) -> RowFilter:

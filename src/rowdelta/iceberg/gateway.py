@@ -5,65 +5,23 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import JavaPackage
+from pyspark.sql import SparkSession
 
 from rowdelta.errors import SessionError
+from rowdelta.iceberg.jvm_packages import known_packages
+from rowdelta.iceberg.spark_errors import check_running, quiet_pyspark
 from rowdelta.iceberg.versions import ICEBERG_PACKAGE, check_iceberg, check_spark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 
-class _Package:
-    """A Java package whose members are looked up once.
-
-    py4j asks the JVM for every part of `org.apache.iceberg`, each time, and the JVM looks for a class of that name in
-    all jars. That was 15% of the JVM's time in the tests of small changes.
-    """
-
-    def __init__(self, found: Any) -> None:
-        self._found = found
-
-    def __getattr__(self, name: str) -> Any:
-        member = getattr(self._found, name)
-        if isinstance(member, JavaPackage):
-            if not name.islower():  # a class that is not there, so far
-                return member
-            member = _Package(member)
-        setattr(self, name, member)
-        return member
-
-
-# What PySpark asks the JVM for with nearly every frame and column.
-_ASKED_OFTEN: Final = (
-    "PythonUtils",
-    "PythonSQLUtils",
-    "functions",
-    "org.apache.spark.sql.classic.SparkSession",
-    "org.apache.spark.sql.functions",
-    "org.apache.spark.sql.catalyst.trees.PySparkCurrentOrigin",
-    "org.apache.spark.storage.StorageLevel",
-)
-_packages: dict[Any, _Package] = {}  # by JVM
 _made: dict[tuple[Any, ...], Any] = {}  # what `Gateway.once` has made, by JVM and name
-
-
-def _known(view: Any) -> _Package:
-    """The packages of a JVM, by the view that PySpark has of it.
-
-    PySpark looks up the same few classes over and over, each time in all jars: the view is made to remember them.
-    """
-    if view not in _packages:
-        for name in _ASKED_OFTEN:
-            member = getattr(view, name)
-            if not isinstance(member, JavaPackage):  # the answer for a class that is not there, so far
-                setattr(view, name, member)
-        _packages[view] = _Package(view)
-    return _packages[view]
 
 
 class Gateway:
@@ -79,9 +37,15 @@ class Gateway:
                 "rowdelta needs the JVM of a classic Spark session; this one is a Spark Connect client",
                 hint="run the job where the Spark driver is: spark-submit, or SparkSession.builder.master(...)",
             )
+        if not isinstance(spark, SparkSession):
+            raise SessionError(
+                f"a Spark session is needed, not {type(spark).__name__}", hint="rd.session('warehouse') starts one"
+            )
+        check_running(spark)
+        quiet_pyspark()
         check_spark(spark.version)
         self.spark = spark
-        jvm: Any = _known(spark._jvm)
+        jvm: Any = known_packages(spark._jvm)
         gateway: Any = spark.sparkContext._gateway
         self.jvm = jvm
         self.session: Any = spark._jsparkSession

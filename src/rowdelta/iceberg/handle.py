@@ -18,6 +18,7 @@ from rowdelta.iceberg.file_io import FileIO, read_in_pieces
 from rowdelta.iceberg.gateway import Gateway
 from rowdelta.iceberg.manifests import ManifestReader
 from rowdelta.iceberg.metadata import History, Snapshot, TableMetadata, parse_metadata
+from rowdelta.iceberg.names import is_temporary_view
 from rowdelta.iceberg.recent import Recent
 from rowdelta.iceberg.scratch import ScratchFiles
 
@@ -75,6 +76,10 @@ class TableHandle:
 
     def __init__(self, spark: SparkSession, name: str, branch: str = "main") -> None:
         self.gateway = Gateway(spark)
+        if not isinstance(name, str):
+            raise InputError(
+                f"a table is named by text, not by {type(name).__name__}: {name!r}", hint="such as 'lake.db.orders'"
+            )
         self.spark = spark
         self.name = name
         self.branch = branch
@@ -219,6 +224,10 @@ def _load(gateway: Gateway, name: str) -> Any:
     try:
         table = gateway.iceberg.spark.Spark3Util.loadIcebergTable(gateway.session, name)
     except (Py4JJavaError, PySparkException) as error:
+        if is_temporary_view(gateway, name):
+            raise TableError(
+                f"{name} is a temporary view, not a table", hint="open the table that it is made of"
+            ) from None
         raise _load_error(gateway.spark, name, error) from error
     if not gateway.java_class("org.apache.iceberg.HasTableOperations").isInstance(table):
         raise TableError(f"{name} is a metadata table of Iceberg", hint="name the table itself")

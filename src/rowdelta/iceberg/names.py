@@ -52,7 +52,7 @@ def find_table(spark: SparkSession, parts: Sequence[str], version: str | int | N
         version: Time travel: a version as text, or a time in microseconds.
     """
     gateway = Gateway(spark)
-    if _is_temporary_view(gateway, parts):
+    if _is_temporary(gateway, parts):
         return None
     try:
         found = gateway.iceberg.spark.Spark3Util.catalogAndIdentifier(gateway.session, list(parts))
@@ -115,7 +115,16 @@ def dotted(parts: Sequence[str]) -> str:
     return ".".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in parts)
 
 
-def _is_temporary_view(gateway: Gateway, parts: Sequence[str]) -> bool:
+def is_temporary_view(gateway: Gateway, name: str) -> bool:
+    """Whether a name as in SQL is that of a temporary view; False where it is no name."""
+    try:
+        parts = gateway.session.sessionState().sqlParser().parseMultipartIdentifier(name)
+        return bool(gateway.session.sessionState().catalog().isTempView(parts))
+    except (Py4JError, PySparkException):
+        return False
+
+
+def _is_temporary(gateway: Gateway, parts: Sequence[str]) -> bool:
     names = gateway.jvm.scala.jdk.javaapi.CollectionConverters.asScala(list(parts)).toSeq()
     return bool(gateway.session.sessionState().catalog().isTempView(names))
 

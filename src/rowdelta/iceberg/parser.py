@@ -26,12 +26,20 @@ _FLAGS = {
 
 def parse_statement(spark: SparkSession, text: str) -> Node | None:
     """The syntax tree of one statement; None where it is not of Spark's own grammar (an extension's, or wrong)."""
-    gateway = Gateway(spark)
+    return _parsed(Gateway(spark), text, "singleStatement")
+
+
+def parse_expression(gateway: Gateway, text: str) -> Node | None:
+    """The syntax tree of one expression, which may have an alias; None where it is wrong."""
+    return _parsed(gateway, text, "singleExpression")
+
+
+def _parsed(gateway: Gateway, text: str, rule: str) -> Node | None:
     # As Spark does: the fast way first, which fails on a few statements that are right.
-    return _parse(gateway, text, "SLL") or _parse(gateway, text, "LL")
+    return _parse(gateway, text, rule, "SLL") or _parse(gateway, text, rule, "LL")
 
 
-def _parse(gateway: Gateway, text: str, mode: str) -> Node | None:
+def _parse(gateway: Gateway, text: str, rule: str, mode: str) -> Node | None:
     antlr, spark_parser = gateway.jvm.org.antlr.v4.runtime, gateway.jvm.org.apache.spark.sql.catalyst.parser
     lexer = spark_parser.SqlBaseLexer(spark_parser.UpperCaseCharStream(antlr.CharStreams.fromString(text)))
     lexer.removeErrorListeners()
@@ -44,7 +52,7 @@ def _parse(gateway: Gateway, text: str, mode: str) -> Node | None:
         if getattr(settings, setting)():
             set_field(parser, flag, True)
     try:
-        tree = parser.singleStatement()
+        tree = getattr(parser, rule)()
         if parser.getNumberOfSyntaxErrors():
             return None
         return read_tree(text, str(tokens.getTokens().toString()), str(tree.toStringTree(_rule_names(gateway))))
@@ -74,9 +82,8 @@ def text_of(context: Any) -> str:
     return str(text.get()) if text.isDefined() else ""
 
 
-def place_in_text(spark: SparkSession, text: str, start: int, end: int) -> str:
-    """A part of a statement as the errors of Spark show it: its line and position, and the text with it underlined."""
-    gateway = Gateway(spark)
+def place_in_text(gateway: Gateway, text: str, start: int, end: int) -> str:
+    """A part of a text as the errors of Spark show it: its line and position, and the text with it underlined."""
     some, none = gateway.jvm.scala.Some, gateway.scala_object(gateway.jvm.scala, "None")
     line, position = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start) - 1
     context = gateway.jvm.org.apache.spark.sql.catalyst.trees.SQLQueryContext(

@@ -17,6 +17,7 @@ from rowdelta.errors import CommitConflictError, InputError
 from rowdelta.iceberg import (
     TableHandle,
     call_procedure,
+    check_expression,
     create_branch,
     drop_branch,
     fast_forward,
@@ -136,6 +137,10 @@ class Compact(Operation[CompactResult]):
         *,
         verify: bool | None,
     ) -> None:
+        if options.where is not None:
+            if not isinstance(options.where, str):
+                raise InputError("where must be SQL text, which Iceberg's procedure reads", hint='such as "id < 50"')
+            check_expression(handle.gateway, options.where, "where")
         self._handle = handle
         self._options = options
         self._memory = memory

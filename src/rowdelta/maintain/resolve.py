@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import CommitConflictError, InputError
-from rowdelta.iceberg import check_fast_forward, interruptible, snapshot_files
+from rowdelta.iceberg import check_expression, check_fast_forward, interruptible, snapshot_files
 from rowdelta.maintain.candidates import find_candidates
 from rowdelta.maintain.dropped_partitions import removable
 from rowdelta.maintain.groups import in_groups, memory_bytes, portion
@@ -82,7 +82,7 @@ class Resolve(Operation[ResolveResult]):
                 hint=f'open the table with another branch: rd.table(spark, "{handle.name}", branch="ingest")',
             )
         self._handle = handle
-        self._where = where
+        self._where = None if where is None else check_expression(handle.gateway, where, "where")
         self._publish = publish
         self._verify = verify
         self._memory = memory_bytes(memory)

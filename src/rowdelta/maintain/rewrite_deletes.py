@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.errors import InputError
-from rowdelta.iceberg import RowChange, Validation, interruptible, list_delete_files, row_filter
+from rowdelta.iceberg import RowChange, Validation, check_expression, interruptible, list_delete_files, row_filter
 from rowdelta.maintain.equality_rewrites import EqualityRewrite
 from rowdelta.maintain.groups import deletes_portion, size_in_bytes
 from rowdelta.maintain.mend import mend_places
@@ -93,7 +93,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
             raise InputError(f"unknown encoding {target_encoding!r}", hint=f"use {', '.join(known)}")
         self._handle = handle
         self._target = None if target_encoding is None else DeleteEncoding(target_encoding)
-        self._where = where
+        self._where = None if where is None else check_expression(handle.gateway, where, "where")
         self._min_input_files = min_input_files
         properties = handle.metadata.properties
         self._target_size = size_in_bytes("target_size", target_size or int(properties.get(TARGET_SIZE, 64 << 20)))

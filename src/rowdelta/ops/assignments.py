@@ -13,11 +13,17 @@ from rowdelta.ops.stored_values import stored
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
+    import datetime as dt
+    import decimal
     from collections.abc import Mapping
+    from typing import TypeAlias
 
     from pyspark.sql import DataFrame
 
     from rowdelta.iceberg import TableHandle
+
+    # What a column can be set to: SQL text, a Column, or a value that Python has a type for.
+    Value: TypeAlias = str | Column | float | decimal.Decimal | dt.date | bytes | bytearray | None
 
 
 def as_column(value: str | Column) -> Column:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import columns_used
+from rowdelta.iceberg import check_expression, columns_used
 from rowdelta.ops.assignments import as_column, default_of
 from rowdelta.ops.refusals import not_null, refusal
 from rowdelta.ops.stored_values import fits, stored_as
@@ -69,6 +69,14 @@ class ChangeRules:
             return ChangeRules(names, (), delete_when, tie, tuple(aside))
         order = (order_by,) if isinstance(order_by, (str, Column)) else tuple(order_by)
         return ChangeRules(names, order, delete_when, tie, tuple(aside))
+
+    def checked(self, handle: TableHandle) -> ChangeRules:
+        """The same rules, once every text in them is known to be one whole expression."""
+        for value in self.order_by:
+            check_expression(handle.gateway, value, "order_by")
+        if self.delete_when is not None:
+            check_expression(handle.gateway, self.delete_when, "delete_when")
+        return self
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from rowdelta.iceberg import RowChange, filter_of, row_filter, whole_files
+from rowdelta.iceberg import RowChange, check_expression, filter_of, row_filter, whole_files
 from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.plan_steps import estimate, how, how_without_deletes
@@ -33,7 +33,7 @@ class Delete(Operation[Result]):
         isolation: str | None,
     ) -> None:
         self._handle = handle
-        self._where = where
+        self._where = None if where is None else check_expression(handle.gateway, where, "the predicate")
         self._alias = alias
         self._mode, self._why = mode_of(handle, "delete", mode)
         self._isolation = isolation_of(handle, "delete", isolation)

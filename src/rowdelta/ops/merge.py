@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import row_filter
+from rowdelta.iceberg import check_expression, check_value, row_filter
 from rowdelta.ops.merge_clauses import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, of_kind
 from rowdelta.ops.merge_keys import key_range, on_condition
 from rowdelta.ops.merge_run import MergeRun
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import TableHandle
+    from rowdelta.ops.assignments import Value
 
 
 class Merge(Operation[Result]):
@@ -60,7 +62,7 @@ class Merge(Operation[Result]):
         self._mode, self._why = mode_of(handle, "merge", mode)
         self._isolation = isolation_of(handle, "merge", isolation)
 
-    def when_matched_update(self, values: Mapping[str, str | Column], condition: str | Column | None = None) -> Merge:
+    def when_matched_update(self, values: Mapping[str, Value], condition: str | Column | None = None) -> Merge:
         """Sets columns of a row that the source matches.
 
         Examples:
@@ -68,7 +70,7 @@ class Merge(Operation[Result]):
             >>> merge.when_matched_update({"amount": "t.amount + s.amount"}).execute().rows_updated
             1
         """
-        return self._add(Clause(MATCHED, "update", condition, dict(values)))
+        return self._add(Clause(MATCHED, "update", condition), values)
 
     def when_matched_update_all(self, condition: str | Column | None = None) -> Merge:
         """Sets every column of a matched row from the source's column of the same name.
@@ -89,9 +91,7 @@ class Merge(Operation[Result]):
         """
         return self._add(Clause(MATCHED, "delete", condition))
 
-    def when_not_matched_insert(
-        self, values: Mapping[str, str | Column], condition: str | Column | None = None
-    ) -> Merge:
+    def when_not_matched_insert(self, values: Mapping[str, Value], condition: str | Column | None = None) -> Merge:
         """Inserts a row for a row of the source that matches none; columns not named get their default, or null.
 
         Examples:
@@ -100,7 +100,7 @@ class Merge(Operation[Result]):
             >>> t.read("id = 7").first()
             Row(id=7, status='late', amount=None)
         """
-        return self._add(Clause(NOT_MATCHED, "insert", condition, dict(values)))
+        return self._add(Clause(NOT_MATCHED, "insert", condition), values)
 
     def when_not_matched_insert_all(self, condition: str | Column | None = None) -> Merge:
         """Inserts a row of the source that matches none, column by column of the same name.
@@ -112,7 +112,7 @@ class Merge(Operation[Result]):
         return self._add(Clause(NOT_MATCHED, "insert", condition))
 
     def when_not_matched_by_source_update(
-        self, values: Mapping[str, str | Column], condition: str | Column | None = None
+        self, values: Mapping[str, Value], condition: str | Column | None = None
     ) -> Merge:
         """Sets columns of a row that no row of the source matches.
 
@@ -121,7 +121,7 @@ class Merge(Operation[Result]):
             >>> merge.when_not_matched_by_source_update({"amount": "0"}, "t.status = 'void'").execute().rows_updated
             1
         """
-        return self._add(Clause(BY_SOURCE, "update", condition, dict(values)))
+        return self._add(Clause(BY_SOURCE, "update", condition), values)
 
     def when_not_matched_by_source_delete(self, condition: str | Column | None = None) -> Merge:
         """Deletes a row that no row of the source matches.
@@ -132,8 +132,16 @@ class Merge(Operation[Result]):
         """
         return self._add(Clause(BY_SOURCE, "delete", condition))
 
-    def _add(self, clause: Clause) -> Merge:
-        self._clauses.append(clause)
+    def _add(self, clause: Clause, values: Mapping[str, Value] | None = None) -> Merge:
+        gateway, when = self._handle.gateway, f"when {clause.when}"
+        condition = clause.condition
+        if condition is not None:
+            condition = check_expression(gateway, condition, f"the condition of '{when}'")
+        checked = None
+        if values is not None:
+            named = f"{when}, the value of"
+            checked = {name: check_value(gateway, value, f"{named} {name!r}") for name, value in values.items()}
+        self._clauses.append(replace(clause, condition=condition, values=checked))
         return self
 
     def plan(self) -> Plan:

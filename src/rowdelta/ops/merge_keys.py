@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from sqlglot import expressions as exp
 
 from rowdelta.errors import InputError
+from rowdelta.iceberg import check_expression
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def on_condition(
     if isinstance(on, Column):
         return OnCondition(on, {}, is_complete=False)
     if isinstance(on, str) and on.lower() not in {column.name.lower() for column in handle.metadata.schema.fields}:
+        check_expression(handle.gateway, on, "the condition of the merge")
         found, parts = _equalities(handle, on, source, aliases)
         return OnCondition(F.expr(on), found, is_complete=len(found) == parts)
     names = [on] if isinstance(on, str) else list(on)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from rowdelta.iceberg import quiet_tasks, spark_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,7 @@ class Plan:
 
 
 ResultT = TypeVar("ResultT", bound=Result)
+_STEPS: Final = ("plan", "execute")
 
 
 class Operation(ABC, Generic[ResultT]):
@@ -97,6 +104,13 @@ class Operation(ABC, Generic[ResultT]):
         >>> delete.execute().rows_deleted
         1
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """What Spark and Java say in a verb becomes an error of ours, and nothing is logged before it."""
+        super().__init_subclass__(**kwargs)
+        for name in _STEPS:
+            if name in cls.__dict__:
+                setattr(cls, name, _in_our_words(cls.__dict__[name]))
 
     @abstractmethod
     def plan(self) -> Plan:
@@ -122,3 +136,13 @@ class Operation(ABC, Generic[ResultT]):
             >>> t.delete("id <= 4").execute().rows_deleted
             4
         """
+
+
+def _in_our_words(step: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(step)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        spark = self._spark if hasattr(self, "_spark") else self._handle.spark
+        with spark_errors(spark), quiet_tasks(spark):
+            return step(self, *args, **kwargs)
+
+    return run

@@ -20,15 +20,19 @@ if TYPE_CHECKING:
 _MARK: Final = "rowdelta:"
 _HINT: Final = " :hint "
 _END: Final = " :rowdelta"
+_SOURCES: Final = {"polars.DataFrame": "its .to_arrow()", "pandas.DataFrame": "it", "pyarrow.Table": "it"}
 REQUIRED_HINT: Final = "give it a value: coalesce(..., ...)"
 
 
 def check_frame(value: object, what: str) -> None:
     """Refuses what is no DataFrame of Spark, such as a list or a frame of pandas."""
     if not isinstance(value, DataFrame):
+        kind = type(value)
+        library = kind.__module__.partition(".")[0]
+        name = kind.__name__ if library == "builtins" else f"{library}.{kind.__name__}"
         raise InputError(
-            f"{what} must be a DataFrame of Spark, not {type(value).__name__}",
-            hint="spark.createDataFrame() makes one of rows, of pandas or of Arrow",
+            f"{what} must be a DataFrame of Spark, not {name}",
+            hint=f"spark.createDataFrame(...) makes one of {_SOURCES.get(name, 'rows, of pandas or of Arrow')}",
         )
 
 
@@ -56,4 +60,4 @@ def refusals(hint: str) -> Iterator[None]:
         found = re.search(rf"{_MARK} (.*?)(?:{_HINT}(.*?))?{_END}", str(error))
         if found is None or not (isinstance(error, PySparkException) or hasattr(error, "java_exception")):
             raise
-        raise InputError(found[1], hint=found[2] or hint) from error
+        raise InputError(found[1], hint=found[2] or hint) from None  # its trace is Java's

@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812
-
 from rowdelta.errors import InputError
-from rowdelta.iceberg import RowChange, filter_of, row_filter, stage_rows
-from rowdelta.ops.assignments import assigned, new_name
+from rowdelta.iceberg import RowChange, check_expression, check_value, filter_of, row_filter, stage_rows
+from rowdelta.ops.assignments import as_column, assigned, new_name
 from rowdelta.ops.beside import beside
 from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.kept_frames import in_few_files, kept
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import TableHandle, Validation
+    from rowdelta.ops.assignments import Value
     from rowdelta.ops.positions import FilePositions
 
 
@@ -43,16 +42,18 @@ class Update(Operation[Result]):
         self._handle = handle
         self._alias = alias
         self._values: dict[str, str | Column] = {}
+        self._given: dict[str, Value] = {}
         self._where: str | Column | None = None
         self._mode, self._why = mode_of(handle, "update", mode)
         self._isolation = isolation_of(handle, "update", isolation)
 
-    def set(self, column: str, value: str | Column) -> Update:
+    def set(self, column: str, value: Value) -> Update:
         """Sets a column, or a field of a struct by its dotted name.
 
         Args:
             column: The column.
-            value: SQL text or a Column; it sees the row as it was before the update.
+            value: SQL text or a Column; it sees the row as it was before the update. A number, a date, a time, bytes or
+                None is taken as it is; text is always SQL, so that a text value is quoted: `"'late'"`.
 
         Examples:
             >>> from pyspark.sql import functions as F
@@ -63,7 +64,8 @@ class Update(Operation[Result]):
         """
         if column in self._values:
             raise InputError(f"column {column!r} is set twice")
-        self._values[column] = value
+        self._given[column] = value
+        self._values[column] = check_value(self._handle.gateway, value, f"the new value of {column!r}")
         return self
 
     def where(self, condition: str | Column) -> Update:
@@ -73,13 +75,8 @@ class Update(Operation[Result]):
             >>> t.update().set("amount", "0").where("status = 'new'").filter("id > 1").execute().rows_updated
             1
         """
-        if self._where is None:
-            self._where = condition
-        elif isinstance(self._where, str) and isinstance(condition, str):
-            self._where = f"({self._where}) AND ({condition})"
-        else:
-            both = [F.expr(part) if isinstance(part, str) else part for part in (self._where, condition)]
-            self._where = both[0] & both[1]
+        checked = check_expression(self._handle.gateway, condition, "the predicate")
+        self._where = checked if self._where is None else as_column(self._where) & as_column(checked)
         return self
 
     filter = where
@@ -89,7 +86,8 @@ class Update(Operation[Result]):
         self._check()
         target = open_target(self._handle)
         title = f"update {self._handle.name}"
-        steps = (("set", ", ".join(f"{name} = {value}" for name, value in self._values.items())),)
+        told = (f"{name} = {value if isinstance(value, str) else repr(value)}" for name, value in self._given.items())
+        steps = (("set", ", ".join(told)),)
         if target.snapshot is None:
             return Plan(title, (*steps, ("rows", "none: the table is empty")))
         condition = row_filter(self._handle, self._where, self._alias)

@@ -79,7 +79,7 @@ class Upsert(Operation[UpsertResult]):
         handle.refresh()
         self._handle = handle
         self._changes = changes
-        self._rules = rules
+        self._rules = rules.checked(handle)
         self._columns = None if columns is None else list(columns)
         self._scope = scope
         self._encoding = encoding

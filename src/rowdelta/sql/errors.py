@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import AnalysisException, PySparkException, QueryContextType
 
-from rowdelta.errors import InputError
+from rowdelta.errors import InputError, RowDeltaError
+from rowdelta.iceberg.gateway import Gateway
 from rowdelta.iceberg.parser import analysis_error, place_in_text, text_of
+from rowdelta.iceberg.spark_errors import spark_error_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,15 +38,18 @@ def as_written(spark: SparkSession, statement: EditedText, changed: EditedText) 
     """
     try:
         yield
-    except (AnalysisException, InputError) as error:
-        found = analysis_error(spark, statement.all())
-        if found is None or not _is_said_by(found, error):
+    except (RowDeltaError, PySparkException) as raised:
+        error = raised if isinstance(raised, PySparkException) else spark_error_of(raised) or raised
+        if isinstance(error, (AnalysisException, InputError)):
+            found = analysis_error(spark, statement.all())
+            if found is not None and _is_said_by(found, error):
+                _move_places(found, statement)
+                raise found from None
+        elif isinstance(error, PySparkException):
+            _tell_place(spark, error, statement, changed)
+        if error is raised:
             raise
-        _move_places(found, statement)
-        raise found from None
-    except PySparkException as error:
-        _tell_place(spark, error, statement, changed)
-        raise
+        raise error from None
 
 
 def _is_said_by(found: AnalysisException, error: AnalysisException | InputError) -> bool:
@@ -67,7 +72,7 @@ def _tell_place(spark: SparkSession, error: PySparkException, statement: EditedT
         place = changed.find(text_of(context), start, end)
         if place is not None:
             start, end = statement.origin(place[0]), statement.origin(place[1], is_end=True)
-            shown = place_in_text(spark, statement.text, start, end)
+            shown = place_in_text(Gateway(spark), statement.text, start, end)
             message = message.replace(context.summary(), shown or context.summary())
     setattr(error, _MESSAGE, message)
 

@@ -1,0 +1,298 @@
+"""What Spark and Java say when something fails, in a few words of our own."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import re
+import sys
+import threading
+import traceback
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from py4j.protocol import Py4JError
+from pyspark.errors import (
+    AnalysisException,
+    IllegalArgumentException,
+    ParseException,
+    PySparkException,
+    PySparkTypeError,
+    PySparkValueError,
+)
+from pyspark.logger import PySparkLogger
+
+from rowdelta.errors import InputError, RowDeltaError, SessionError
+from rowdelta.iceberg.jvm_packages import known_packages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+    from pyspark.sql import SparkSession
+
+_LINES: Final = 12
+_WIDTH: Final = 600
+# What follows one of these is for those who look for a bug in Spark.
+_REST: Final = re.compile(
+    r";\n(?=['!\w+ ]).*|\n+(?:JVM stacktrace|Driver stacktrace):.*|\n+=== Streaming Query ===.*|\n+== DataFrame ==.*",
+    re.DOTALL,
+)
+_TASK: Final = re.compile(r"Job aborted due to stage failure: .*?\(TID \d+\)\s*\([^)]*\): ", re.DOTALL)
+_PACKAGE: Final = re.compile(r"\b(?:[a-z_][\w$]*\.)+(?=[A-Z][\w$]*(?:Exception|Error)\b)")
+_CAUSE: Final = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
+# Exceptions that only say that there was another one.
+_WRAPPER: Final = re.compile(
+    r"Exception thrown in awaitResult|Job aborted|Writing job aborted|Task failed|Task \d+ in stage"
+    r"|\[TASK_WRITE_FAILED\]|\[FAILED_EXECUTE_UDF\]|Multiple failures in stage"
+)
+_ORIGINAL: Final = "_spark_error"
+_ALIKE: Final = 0.75
+_FEW_CAUSES: Final = 20
+_OURS: Final = "__rd_"
+_METADATA_COLUMNS: Final = frozenset(
+    {"_file", "_pos", "_spec_id", "_partition", "_deleted", "_row_id", "_last_updated_sequence_number"}
+)
+_SUGGESTIONS: Final = re.compile(r" Did you mean one of the following\? \[(.*?)\]\.")
+_WRONG_INPUT: Final = (
+    AnalysisException,
+    ParseException,
+    IllegalArgumentException,
+    PySparkTypeError,
+    PySparkValueError,
+)
+_BAD_VALUE: Final = "22"  # the class of SQL states for data that an expression cannot take
+# What a failing task makes Spark and Iceberg print. The exception at its end says the same.
+_LOGGERS_OF_TASKS: Final = (
+    "org.apache.spark.executor.Executor",
+    "org.apache.spark.scheduler.TaskSetManager",
+    "org.apache.spark.util.Utils",
+    "org.apache.spark.sql.execution.datasources.v2.DataWritingSparkTask",
+    "org.apache.spark.sql.execution.datasources.v2.AppendDataExec",
+    "org.apache.iceberg.spark.source.BaseReader",
+)
+
+
+@contextmanager
+def spark_errors(spark: SparkSession) -> Iterator[None]:
+    """Errors of Spark and Java become ours; the whole of them stays behind as the context of ours.
+
+    Raises:
+        SessionError: The session was stopped.
+        InputError: An expression that Spark cannot understand, or a value that it fails on.
+        RowDeltaError: Anything else that Spark says.
+    """
+    check_running(spark)
+    try:
+        yield
+    except RowDeltaError as error:
+        if isinstance(error.__cause__, (PySparkException, Py4JError)):
+            raise error from None  # its trace is Java's
+        raise
+    except (PySparkException, Py4JError, AttributeError, AssertionError) as error:
+        if _is_stopped(spark):
+            raise _stopped() from None
+        if isinstance(error, (AttributeError, AssertionError)):
+            raise
+        ours = our_error(error)
+        setattr(ours, _ORIGINAL, error)
+        raise ours from None
+
+
+def spark_error_of(error: RowDeltaError) -> PySparkException | None:
+    """What Spark said, where an error of ours says the same in fewer words."""
+    found = getattr(error, _ORIGINAL, None)
+    return found if isinstance(found, PySparkException) else None
+
+
+def check_running(spark: SparkSession) -> None:
+    """Refuses a session that was stopped in this process."""
+    if spark.sparkContext._jsc is None:
+        raise _stopped()
+
+
+def _is_stopped(spark: SparkSession) -> bool:
+    """Whether the session has ended, also where somebody else has ended it, or its JVM."""
+    try:
+        context: Any = spark.sparkContext._jsc
+        return context is None or bool(context.sc().isStopped())
+    except (Py4JError, OSError):
+        return True
+
+
+def _stopped() -> SessionError:
+    return SessionError(
+        "the Spark session was stopped", hint="start one with rd.session(), and open the table again with rd.table()"
+    )
+
+
+def our_error(error: Exception) -> RowDeltaError:
+    """An error of Spark or Java in our words."""
+    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    if condition is not None and condition.startswith("UNRESOLVED_COLUMN"):
+        return _unknown_column(short_message(str(error)))
+    if condition is not None and condition.startswith("MISSING_ATTRIBUTES"):
+        return InputError(
+            f"a Column belongs to another DataFrame: {short_message(str(error))}",
+            hint="name the column instead: F.col('status'), or SQL text",
+        )
+    if condition == "AMBIGUOUS_REFERENCE":
+        return InputError(short_message(str(error)), hint="put the alias before the name, as in t.id or s.id")
+    if isinstance(error, _WRONG_INPUT):
+        return InputError(short_message(str(error)))
+    if isinstance(error, PySparkException) and (error.getSqlState() or "").startswith(_BAD_VALUE):
+        return InputError(short_message(str(error)))
+    return RowDeltaError(_job_message(error))
+
+
+def _unknown_column(message: str) -> InputError:
+    """Spark suggests what it finds in the frame, which has columns that no one knows of."""
+    found = _SUGGESTIONS.search(message)
+    offered = [] if found is None else [name for name in found[1].split(", ") if not _is_hidden(name)]
+    wanted = re.search(r"with name (`.*`) cannot", message)
+    name = "" if wanted is None else wanted[1]
+    close = [other for other in offered if _are_alike(name, other)]
+    hint = f"did you mean {' or '.join(close)}?" if close else f"the nearest columns are {', '.join(offered)}"
+    quoted = [] if "`.`" in name else [f"text is SQL, where a value is quoted: '{name.strip('`')}'"]
+    return InputError(_SUGGESTIONS.sub("", message), hint="; ".join([*([hint] if offered else []), *quoted]) or None)
+
+
+def _are_alike(name: str, other: str) -> bool:
+    first, second = (part.rpartition(".")[2].strip("`").lower() for part in (name, other))
+    return difflib.SequenceMatcher(None, first, second).ratio() > _ALIKE
+
+
+def _is_hidden(name: str) -> bool:
+    last = name.rpartition(".")[2].strip("`").lower()
+    return last.startswith(_OURS) or last in _METADATA_COLUMNS
+
+
+def _job_message(error: Exception) -> str:
+    """What a job failed on: the first exception that says more than that there was another, and the one below all."""
+    causes = [(kind, text) for kind, text in _java_causes(error) if text and not _WRAPPER.match(text)]
+    if not causes:
+        return short_message(str(error), getattr(error, "_stackTrace", None) or str(error))
+    (kind, text), (root, reason) = causes[0], causes[-1]
+    told = f"a Spark job failed: {kind}: {text}"
+    return short_message(told if reason in text else f"{told}\nbecause of {root}: {reason}")
+
+
+def _java_causes(error: Exception) -> list[tuple[str, str]]:
+    """The names and messages of a Java exception and of all that caused it, as far as Java still answers."""
+    java: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    found: list[tuple[str, str]] = []
+    try:
+        while java is not None and len(found) < _FEW_CAUSES:
+            found.append((str(java.getClass().getSimpleName()), str(java.getMessage() or "")))
+            java = java.getCause()
+    except (Py4JError, OSError):
+        return found
+    return found
+
+
+def short_message(text: str, trace: str = "") -> str:
+    r"""The message of an error, and the last of its causes in a Java stack trace.
+
+    Examples:
+        >>> print(short_message("An error occurred while calling o1.load.\n: java.io.IOException: no\n\tat a.B(B:1)"))
+        IOException: no
+    """
+    text = re.sub(r"^An error occurred while calling [^\n]*\n:? ?", "", text.strip())
+    kept = _TASK.sub("", _REST.sub("", text)).splitlines()
+    lines = [line.rstrip() for line in kept if not re.match(r"\s+at |\s+\.\.\. \d+ |Caused by: |Trace:$", line)]
+    causes = [cause for cause in _CAUSE.findall(trace) if not any(_words(cause) in line for line in lines)]
+    message = [line for line in lines if line.strip()][:_LINES]
+    if causes:
+        message.append(f"because of {causes[-1]}")
+    return "\n".join(_cut(_PACKAGE.sub("", line)) for line in message) or "Spark failed without a message"
+
+
+def _words(cause: str) -> str:
+    """What a cause says, without the name of its class."""
+    return _TASK.sub("", cause).partition(": ")[2] or cause
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _WIDTH else f"{line[:_WIDTH]} ..."
+
+
+class _NotOurs(logging.Filter):
+    """Keeps quiet what PySpark logs of an error that comes to us: it is raised again, in fewer words."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        del record
+        return not any(_is_ours(frame) for frame, _ in traceback.walk_stack(sys._getframe(1)))
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).startswith("rowdelta.")
+
+
+_FILTER: Final = _NotOurs()
+
+
+def quiet_pyspark() -> None:
+    """PySpark logs an error of SQL, 11 KB of JSON, before it raises it; not where it is raised to rowdelta."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).addFilter(_FILTER)
+
+
+_lock = threading.Lock()
+_quiet: dict[Any, tuple[int, Any]] = {}  # by JVM: how many want it quiet, and the levels of before
+
+
+@contextmanager
+def quiet_tasks(spark: SparkSession) -> Iterator[None]:
+    """Keeps Spark from logging what a task of ours fails on, since the error at the end says it.
+
+    That is for a local Spark, where the first failure of a task ends its job. On a cluster the log has failures that no
+    error tells of.
+    """
+    if spark._jvm is None or not (spark.sparkContext.master or "").startswith("local"):
+        yield
+        return
+    jvm = known_packages(spark._jvm)
+    with _lock:
+        users, before = _quiet.get(jvm, (0, None))
+        if users == 0:
+            before = _set_levels(jvm, dict.fromkeys(_LOGGERS_OF_TASKS, jvm.org.apache.logging.log4j.Level.OFF))
+        _quiet[jvm] = users + 1, before
+    try:
+        yield
+    finally:
+        with _lock:
+            users, before = _quiet[jvm]
+            _quiet[jvm] = users - 1, before
+            if users == 1:
+                del _quiet[jvm]
+                _restore_levels(jvm, before)
+
+
+def _set_levels(jvm: Any, levels: dict[str, Any]) -> dict[str, Any] | None:
+    """Sets levels of loggers, and returns those of before; None where another library logs."""
+    try:
+        configured = jvm.org.apache.logging.log4j.LogManager.getContext(False).getConfiguration().getLoggers()
+        before = {}
+        for name in levels:
+            logger = configured.get(name)
+            before[name] = None if logger is None else logger.getExplicitLevel()
+        jvm.org.apache.logging.log4j.core.config.Configurator.setLevel(_java_map(jvm, levels))
+    except (Py4JError, TypeError):
+        return None
+    return before
+
+
+def _restore_levels(jvm: Any, before: dict[str, Any] | None) -> None:
+    if before is None:
+        return
+    try:
+        jvm.org.apache.logging.log4j.core.config.Configurator.setLevel(_java_map(jvm, before))
+    except (Py4JError, OSError):  # the session was stopped meanwhile
+        return
+
+
+def _java_map(jvm: Any, values: dict[str, Any]) -> Any:
+    made = jvm.java.util.HashMap()
+    for name, value in values.items():
+        made.put(name, value)
+    return made
