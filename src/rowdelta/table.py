@@ -141,7 +141,9 @@ class Table:
             frame = live_frame(handle, max_broadcast_bytes, snapshot_id=snapshot_id, timestamp=timestamp, tag=tag)
             if where is not None:
                 frame = frame.where(check_expression(handle.gateway, where, "where"))
-            return frame if columns is None else frame.select(*columns)
+            if columns is None:
+                return frame
+            return frame.select(*([columns] if isinstance(columns, str) else columns))
 
     def view(self, name: str) -> DataFrame:
         """Makes a temporary view of the live rows, and keeps it current through every change that rowdelta makes.

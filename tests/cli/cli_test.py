@@ -140,3 +140,25 @@ def test_delete_keys_and_read_from_the_shell(
     assert [row["id"] for row in json.loads(command("read", table_name, *place, "--json"))] == [1]
     result = runner.invoke(app, ["delete-keys", table_name, "--keys", str(names), "--key", "other", *place])
     assert isinstance(result.exception, rd.InputError)
+
+
+def test_a_line_that_is_not_json_is_named(
+    spark: SparkSession, warehouse: Path, table_name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (id bigint, name string) USING iceberg TBLPROPERTIES ('format-version'='3')")
+    rows, name = tmp_path / "rows.jsonl", table_name.removeprefix("lake.")
+    rows.write_text('{"id": 1, "name": "a"}\n\n{"id": 2, "name": \n{"id": 3, "name": "c"}\n')
+    for command in (
+        ["upsert", name, "--changes", str(rows), "--key", "id"],
+        ["merge", name, "--source", str(rows), "--on", "id"],
+        ["delete-keys", name, "--keys", str(rows), "--key", "id"],
+    ):
+        done = runner.invoke(app, [*command, "--warehouse", str(warehouse)])
+        assert isinstance(done.exception, rd.InputError)
+        assert str(done.exception) == (
+            f"{rows}, line 3 is not a JSON object: Expecting value at column 18\n"
+            '{"id": 2, "name":\n'
+            'Hint: each line is one object, such as {"id": 1}'
+        )
+    assert spark.table(table_name).count() == 0
+    assert "ERROR" not in capfd.readouterr().err

@@ -115,7 +115,8 @@ def test_whole_expressions_are_taken_as_they_are(spark: SparkSession, table: rd.
     gateway = Gateway(spark)
     for text in WHOLE:
         assert check_expression(gateway, text, "the predicate") == text
-    assert table.update().set("amount", "0").where("id < 5 -- small").filter("id > 1 -- large").plan()
+    plan = table.update().set("amount", "0").where("id < 5 -- small").filter("id > 1 -- large").plan()
+    assert "id < 5) and id > 1)" in str(plan)
     assert table.read("id < 5 -- small").count() == 2
 
 

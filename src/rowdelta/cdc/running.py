@@ -171,9 +171,9 @@ class RunningStream:
         """
         try:
             ended = self.query.awaitTermination() if timeout is None else self.query.awaitTermination(timeout)
-        except StreamingQueryException as error:
+        except StreamingQueryException:
             if isinstance(self._error, RowDeltaError):
-                raise self._error from error
+                raise self._error from None  # its trace is Java's
             raise
         stopped = ended is None or bool(ended)
         if stopped:

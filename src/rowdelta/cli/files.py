@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructField, StructType
 
 from rowdelta.errors import InputError
+from rowdelta.iceberg import quiet_tasks
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from rowdelta.table import Table
 
 READERS: Final = {".parquet": "parquet", ".orc": "orc", ".csv": "csv", ".json": "json", ".jsonl": "json"}
+_SHOWN: Final = 200
+_ONE_A_LINE: Final = 'each line is one object, such as {"id": 1}'
 # A text has no nested values; JSON writes bytes as base64. Spark's reader knows how to make these.
 _BY_THE_READER: Final = (StructType, ArrayType, MapType, BinaryType)
 
@@ -36,7 +44,8 @@ def read_rows(path: Path, target: Table) -> DataFrame:
     if format_name not in {"csv", "json"}:
         return reader.load(place)
     reader = reader.option("mode", "FAILFAST").option("header", "true")
-    found = reader.option("inferSchema", "true").load(place).schema
+    with _bad_lines_named(path, handle.spark):
+        found = reader.option("inferSchema", "true").load(place).schema
     types = {field.name.lower(): field.dataType for field in handle.column_types.fields}
     wanted = {field.name: types.get(field.name.lower(), field.dataType) for field in found.fields}
     known = {name: type_ for name, type_ in wanted.items() if name.lower() in types}
@@ -49,3 +58,30 @@ def read_rows(path: Path, target: Table) -> DataFrame:
 
 def _has_text(type_: DataType) -> bool:
     return not isinstance(type_, _BY_THE_READER)
+
+
+@contextmanager
+def _bad_lines_named(path: Path, spark: SparkSession) -> Iterator[None]:
+    """Says which line of a file of JSON is none, where Spark says only that there is one."""
+    try:
+        with quiet_tasks(spark):
+            yield
+    except (PySparkException, Py4JError) as error:
+        if READERS[path.suffix] != "json":
+            raise
+        for file in sorted(path.glob("*.json*")) if path.is_dir() else [path]:
+            _check_lines(file)
+        raise InputError(f"{path} is not JSON, one object on each line") from error
+
+
+def _check_lines(path: Path) -> None:
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                is_object = not line.strip() or isinstance(json.loads(line.strip()), (dict, list))
+                reason = "it is no object"
+            except json.JSONDecodeError as error:
+                is_object, reason = False, f"{error.msg} at column {error.colno}"
+            if not is_object:
+                shown = line.strip()[:_SHOWN]
+                raise InputError(f"{path}, line {number} is not a JSON object: {reason}\n{shown}", hint=_ONE_A_LINE)

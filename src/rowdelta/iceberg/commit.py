@@ -240,14 +240,14 @@ class _Retries:
         self._max_wait_ms = int(properties.get("commit.retry.max-wait-ms", 60_000))
         self._deadline = time.monotonic() + int(properties.get("commit.retry.total-timeout-ms", 1_800_000)) / 1000
 
-    def wait_or_fail(self, error: Exception, *, in_doubt: bool) -> None:
+    def wait_or_fail(self, error: Exception, *, in_doubt: bool, asked: bool) -> None:
         if in_doubt:
             raise CommitStateUnknownError(
                 f"the catalog did not say whether the commit took place: {java_message(error)}",
                 hint="look at the table's newest snapshot before you run it again; no file was removed",
             ) from error
         if not isinstance(error, _LostRaceError) and java_name(error) != "CommitFailedException":
-            raise _translated(error) from error
+            raise _translated(error, asked=asked) from error
         if self._left == 0 or time.monotonic() > self._deadline:
             raise CommitConflictError(
                 f"other writers were faster every time: {java_message(error)}",
@@ -258,11 +258,13 @@ class _Retries:
         self._wait_ms = min(self._wait_ms * 2, self._max_wait_ms)
 
 
-def _translated(error: Exception) -> RowDeltaError:
+def _translated(error: Exception, *, asked: bool) -> RowDeltaError:
+    """What went wrong, before the catalog was asked to commit or when it was."""
     name, text = java_name(error), java_message(error)
     if name == "ValidationException":
         return CommitConflictError(f"another writer changed the same data: {text}", hint="read again and run it again")
-    return TableError(f"the commit failed: {name}: {text}")
+    what = "the commit failed" if asked else "the snapshot cannot be made, nothing was committed"
+    return TableError(f"{what}: {name}: {text}")
 
 
 class _Attempt:
@@ -275,6 +277,7 @@ class _Attempt:
         self.snapshot: Snapshot | None = None
         self.done = False
         self.in_doubt = False
+        self.asked = False
 
     def succeeds(self, retries: _Retries, wait: Callable[[], None]) -> bool:
         """Whether the commit went through; False after a lost race that may be run again.
@@ -287,7 +290,7 @@ class _Attempt:
             self._run(wait)
         except (_LostRaceError, *JavaError) as error:
             self.clean_up(error)
-            retries.wait_or_fail(error, in_doubt=self.in_doubt)
+            retries.wait_or_fail(error, in_doubt=self.in_doubt, asked=self.asked)
         return self.done
 
     def _run(self, wait: Callable[[], None]) -> None:
@@ -329,7 +332,7 @@ class _Attempt:
         parsed = handle.gateway.iceberg.SnapshotParser.fromJson(json.dumps(snapshot))
         metadata = builder.setBranchSnapshot(parsed, handle.branch).build()
         self.snapshot = parse_snapshot(snapshot)
-        self.in_doubt = True
+        self.in_doubt = self.asked = True
         operations.commit(base, metadata)
         self.done = True  # first: at no moment may it look as if nothing could have been committed
         self.in_doubt = False

@@ -8,7 +8,9 @@ import re
 import sys
 import threading
 import traceback
+from collections import Counter
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JError
@@ -26,7 +28,7 @@ from rowdelta.errors import InputError, RowDeltaError, SessionError
 from rowdelta.iceberg.jvm_packages import known_packages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from types import FrameType
 
     from pyspark.sql import SparkSession
@@ -69,8 +71,10 @@ _LOGGERS_OF_TASKS: Final = (
     "org.apache.spark.util.Utils",
     "org.apache.spark.sql.execution.datasources.v2.DataWritingSparkTask",
     "org.apache.spark.sql.execution.datasources.v2.AppendDataExec",
-    "org.apache.iceberg.spark.source.BaseReader",
 )
+# Iceberg logs which file it could not read, and does not always say so in its exception.
+_READER: Final = "org.apache.iceberg.spark.source.BaseReader"
+_UNREAD: Final = "Error reading file(s): "
 
 
 @contextmanager
@@ -94,7 +98,7 @@ def spark_errors(spark: SparkSession) -> Iterator[None]:
             raise _stopped() from None
         if isinstance(error, (AttributeError, AssertionError)):
             raise
-        ours = our_error(error)
+        ours = our_error(error, spark)
         setattr(ours, _ORIGINAL, error)
         raise ours from None
 
@@ -126,7 +130,7 @@ def _stopped() -> SessionError:
     )
 
 
-def our_error(error: Exception) -> RowDeltaError:
+def our_error(error: Exception, spark: SparkSession) -> RowDeltaError:
     """An error of Spark or Java in our words."""
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if condition is not None and condition.startswith("UNRESOLVED_COLUMN"):
@@ -142,7 +146,7 @@ def our_error(error: Exception) -> RowDeltaError:
         return InputError(short_message(str(error)))
     if isinstance(error, PySparkException) and (error.getSqlState() or "").startswith(_BAD_VALUE):
         return InputError(short_message(str(error)))
-    return RowDeltaError(_job_message(error))
+    return RowDeltaError(_job_message(error, spark))
 
 
 def _unknown_column(message: str) -> InputError:
@@ -167,13 +171,16 @@ def _is_hidden(name: str) -> bool:
     return last.startswith(_OURS) or last in _METADATA_COLUMNS
 
 
-def _job_message(error: Exception) -> str:
+def _job_message(error: Exception, spark: SparkSession) -> str:
     """What a job failed on: the first exception that says more than that there was another, and the one below all."""
     causes = [(kind, text) for kind, text in _java_causes(error) if text and not _WRAPPER.match(text)]
     if not causes:
         return short_message(str(error), getattr(error, "_stackTrace", None) or str(error))
     (kind, text), (root, reason) = causes[0], causes[-1]
     told = f"a Spark job failed: {kind}: {text}"
+    file = _unread_file(spark, [text for _, text in causes])
+    if file is not None and file not in told:
+        told = f"cannot read {file}: {kind}: {text}"
     return short_message(told if reason in text else f"{told}\nbecause of {root}: {reason}")
 
 
@@ -237,8 +244,26 @@ def quiet_pyspark() -> None:
         PySparkLogger.getLogger(name).addFilter(_FILTER)
 
 
+@dataclass(frozen=True)
+class _Loggers:
+    """What Log4j is told, as Java has it.
+
+    Attributes:
+        quiet: Levels of loggers while work of ours runs.
+        before: Their levels otherwise.
+        reader: The logger of Iceberg's reader.
+        unread: What it has said, whoever hears it: the files that could not be read, each with the reason.
+    """
+
+    quiet: Any
+    before: Any
+    reader: Any
+    unread: Any
+
+
 _lock = threading.Lock()
-_quiet: dict[Any, tuple[int, Any]] = {}  # by JVM: how many want it quiet, and the levels of before
+_users: Counter[Any] = Counter()  # by JVM: how many operations want it quiet
+_loggers: dict[Any, _Loggers | None] = {}  # by JVM; None where another library than Log4j does the logging
 
 
 @contextmanager
@@ -253,46 +278,63 @@ def quiet_tasks(spark: SparkSession) -> Iterator[None]:
         return
     jvm = known_packages(spark._jvm)
     with _lock:
-        users, before = _quiet.get(jvm, (0, None))
-        if users == 0:
-            before = _set_levels(jvm, dict.fromkeys(_LOGGERS_OF_TASKS, jvm.org.apache.logging.log4j.Level.OFF))
-        _quiet[jvm] = users + 1, before
+        _users[jvm] += 1
+        if _users[jvm] == 1:
+            _set_quiet(jvm, quiet=True)
     try:
         yield
     finally:
         with _lock:
-            users, before = _quiet[jvm]
-            _quiet[jvm] = users - 1, before
-            if users == 1:
-                del _quiet[jvm]
-                _restore_levels(jvm, before)
+            _users[jvm] -= 1
+            if not _users[jvm]:
+                _set_quiet(jvm, quiet=False)
 
 
-def _set_levels(jvm: Any, levels: dict[str, Any]) -> dict[str, Any] | None:
-    """Sets levels of loggers, and returns those of before; None where another library logs."""
+def _set_quiet(jvm: Any, *, quiet: bool) -> None:
+    """Quiets the loggers, or gives them back the levels that they had before the first time."""
     try:
-        configured = jvm.org.apache.logging.log4j.LogManager.getContext(False).getConfiguration().getLoggers()
-        before = {}
-        for name in levels:
-            logger = configured.get(name)
-            before[name] = None if logger is None else logger.getExplicitLevel()
-        jvm.org.apache.logging.log4j.core.config.Configurator.setLevel(_java_map(jvm, levels))
-    except (Py4JError, TypeError):
-        return None
-    return before
-
-
-def _restore_levels(jvm: Any, before: dict[str, Any] | None) -> None:
-    if before is None:
-        return
-    try:
-        jvm.org.apache.logging.log4j.core.config.Configurator.setLevel(_java_map(jvm, before))
+        if jvm not in _loggers:
+            _loggers[jvm] = _find_loggers(jvm)
+        found = _loggers[jvm]
+        if found is not None:
+            jvm.org.apache.logging.log4j.core.config.Configurator.setLevel(found.quiet if quiet else found.before)
+            found.reader.setAdditive(not quiet)
     except (Py4JError, OSError):  # the session was stopped meanwhile
         return
 
 
-def _java_map(jvm: Any, values: dict[str, Any]) -> Any:
-    made = jvm.java.util.HashMap()
-    for name, value in values.items():
-        made.put(name, value)
-    return made
+def _find_loggers(jvm: Any) -> _Loggers | None:
+    """The loggers of tasks, and one that notes which files cannot be read. One without a level has its parent's."""
+    log4j, quiet, before = jvm.org.apache.logging.log4j, jvm.java.util.HashMap(), jvm.java.util.HashMap()
+    try:
+        context = log4j.LogManager.getContext(False)
+        configured = context.getConfiguration().getLoggers()
+        for name in _LOGGERS_OF_TASKS:
+            logger = configured.get(name)
+            quiet.put(name, log4j.Level.OFF)
+            before.put(name, None if logger is None else logger.getExplicitLevel())
+        unread = jvm.java.io.StringWriter()
+        pattern = log4j.core.layout.PatternLayout.newBuilder().withPattern("%m\t%ex{short.message}%n").build()
+        notes = log4j.core.appender.WriterAppender.createAppender(pattern, None, unread, "rowdelta", False, True)
+        notes.start()
+        reader = configured.get(_READER)
+        if reader is None:
+            reader = log4j.core.config.LoggerConfig(_READER, None, True)
+            context.getConfiguration().addLogger(_READER, reader)
+        reader.addAppender(notes, log4j.Level.ERROR, None)
+        context.updateLoggers()
+    except (Py4JError, TypeError):
+        return None
+    return _Loggers(quiet, before, reader, unread)
+
+
+def _unread_file(spark: SparkSession, reasons: Sequence[str]) -> str | None:
+    """The file that a task could not read for one of some reasons, where that is known."""
+    found = None if spark._jvm is None else _loggers.get(known_packages(spark._jvm))
+    if found is None:
+        return None
+    for line in reversed(str(found.unread).splitlines()):
+        file, _, reason = line.partition("\t")
+        if file.startswith(_UNREAD) and reason and any(reason in text for text in reasons):
+            return file.removeprefix(_UNREAD)
+    return None

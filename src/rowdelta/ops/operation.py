@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar
 
 from rowdelta.iceberg import quiet_tasks, spark_errors
 
@@ -93,7 +93,22 @@ class Plan:
 
 
 ResultT = TypeVar("ResultT", bound=Result)
+Step = ParamSpec("Step")
+Returned = TypeVar("Returned")
 _STEPS: Final = ("plan", "execute")
+
+
+def in_our_words(step: Callable[Step, Returned]) -> Callable[Step, Returned]:
+    """A method of a verb in which errors of Spark and Java become ours, and nothing is logged before them."""
+
+    @functools.wraps(step)
+    def run(*args: Step.args, **kwargs: Step.kwargs) -> Returned:
+        self: Any = args[0]
+        spark = self._spark if hasattr(self, "_spark") else self._handle.spark
+        with spark_errors(spark), quiet_tasks(spark):
+            return step(*args, **kwargs)
+
+    return run
 
 
 class Operation(ABC, Generic[ResultT]):
@@ -110,7 +125,7 @@ class Operation(ABC, Generic[ResultT]):
         super().__init_subclass__(**kwargs)
         for name in _STEPS:
             if name in cls.__dict__:
-                setattr(cls, name, _in_our_words(cls.__dict__[name]))
+                setattr(cls, name, in_our_words(cls.__dict__[name]))
 
     @abstractmethod
     def plan(self) -> Plan:
@@ -136,13 +151,3 @@ class Operation(ABC, Generic[ResultT]):
             >>> t.delete("id <= 4").execute().rows_deleted
             4
         """
-
-
-def _in_our_words(step: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(step)
-    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        spark = self._spark if hasattr(self, "_spark") else self._handle.spark
-        with spark_errors(spark), quiet_tasks(spark):
-            return step(self, *args, **kwargs)
-
-    return run

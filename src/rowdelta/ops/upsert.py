@@ -17,7 +17,7 @@ from rowdelta.ops.delete_keys import KeyWriter, summary_of
 from rowdelta.ops.kept_frames import in_few_files, kept, kept_once
 from rowdelta.ops.key_input import check_keys
 from rowdelta.ops.merge import Merge
-from rowdelta.ops.operation import Operation, Plan, Result
+from rowdelta.ops.operation import Operation, Plan, Result, in_our_words
 from rowdelta.ops.refusals import REQUIRED_HINT, check_frame, refusals
 from rowdelta.ops.schema_growth import growth_for
 from rowdelta.ops.scopes import scope_of_key
@@ -118,6 +118,7 @@ class Upsert(Operation[UpsertResult]):
         """Writes rows and deletes in one snapshot; an empty batch commits nothing."""
         return self.execute_after(lambda: None)
 
+    @in_our_words
     def execute_after(self, check: Callable[[], None]) -> UpsertResult:
         """As `execute`, with a last look before anything is written: the changes have been computed by then."""
         started = time.monotonic()
