@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import PySparkException
 from typer.testing import CliRunner
 
 import rowdelta as rd
@@ -90,6 +91,16 @@ def test_debug_shows_the_traceback_before_and_after_the_command(
     assert told.startswith("Traceback")
     assert "in describe" in told
     assert told.endswith("rowdelta.errors.InputError: no column\n")
+
+
+def test_debug_shows_the_error_of_java_behind_one_of_ours(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for debug in ([], ["--debug"]):
+        error = rd.InputError("no column")
+        error.__context__, error.__suppress_context__ = PySparkException("the words of Spark"), True
+        assert fails(monkeypatch, error, "puffin", *debug) == 1
+        assert ("the words of Spark" in capsys.readouterr().err) == bool(debug)
 
 
 def test_version_and_completion_need_no_spark() -> None:

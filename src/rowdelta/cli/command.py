@@ -61,9 +61,10 @@ def prepared(function: Callable[..., Any]) -> Callable[..., None]:
             _run(function, values)
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
-        except Exception:
+        except Exception as error:
             if not debug:
                 raise
+            _show_origins(error)
             traceback.print_exc()
             raise typer.Exit(1) from None
 
@@ -78,6 +79,13 @@ def prepared(function: Callable[..., Any]) -> Callable[..., None]:
     command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
+
+
+def _show_origins(error: BaseException | None) -> None:
+    """Lets a traceback show the errors of Spark and Java that ours were made of, too."""
+    while error is not None:
+        error.__suppress_context__ = False
+        error = error.__cause__ or error.__context__
 
 
 def _run(function: Callable[..., Any], values: dict[str, Any]) -> None:

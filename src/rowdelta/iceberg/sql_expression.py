@@ -116,10 +116,12 @@ def _after_expression(named: Node) -> list[Node]:
 
 
 def _function_of(column: Column) -> str:
-    """The function that a Column calls last of all, as it is printed; empty for a name or an operator."""
-    text = str(column).removeprefix("Column<'")
-    name, call, _ = text.partition("(")
-    return name if call else ""
+    """The generator that a Column calls last of all; empty for anything else, also for a column that is named so."""
+    name = str(column).removeprefix("Column<'").partition("(")[0]
+    if name.lower() not in _GENERATORS:
+        return ""
+    node: Any = column
+    return "" if str(node._jc.node().getClass().getSimpleName()) == "UnresolvedAttribute" else name
 
 
 def _refuse_generator(function: str, what: str) -> None:
