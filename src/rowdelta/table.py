@@ -106,6 +106,7 @@ class Table:
         timestamp: str | dt.datetime | None = None,
         tag: str | None = None,
         max_broadcast_bytes: int = MAX_BROADCAST_BYTES,
+        check_deletes: bool = False,
     ) -> DataFrame:
         """The live rows: every kind of delete applied.
 
@@ -120,6 +121,11 @@ class Table:
                 `TIMESTAMP AS OF` gives; on another branch, the newest snapshot of its present line up to then.
             tag: The state of this tag.
             max_broadcast_bytes: Deletes that take more memory are joined by a shuffle instead.
+            check_deletes: Read every deletion vector first. Iceberg's reader takes some damaged ones for empty, and
+                gives deleted rows back.
+
+        Raises:
+            FormatError: With `check_deletes`, a deletion vector or its Puffin file is damaged.
 
         Examples:
             >>> t.read(where="amount > 10", columns=["id", "amount"]).show()
@@ -138,9 +144,15 @@ class Table:
         handle = self._handle
         with spark_errors(handle.spark):
             handle.refresh()
-            frame = live_frame(handle, max_broadcast_bytes, snapshot_id=snapshot_id, timestamp=timestamp, tag=tag)
-            if where is not None:
-                frame = frame.where(check_expression(handle.gateway, where, "where"))
+            frame = live_frame(
+                handle,
+                max_broadcast_bytes,
+                snapshot_id=snapshot_id,
+                timestamp=timestamp,
+                tag=tag,
+                verify=check_deletes,
+                where=None if where is None else check_expression(handle.gateway, where, "where"),
+            )
             if columns is None:
                 return frame
             return frame.select(*([columns] if isinstance(columns, str) else columns))
@@ -437,13 +449,17 @@ class Table:
             self._handle.refresh()
             return list_delete_files(self._handle, snapshot_id)
 
-    def debt(self, snapshot_id: int | None = None) -> DeleteDebt:
+    def debt(self, snapshot_id: int | None = None, *, verify: bool = False) -> DeleteDebt:
         """What the deletes cost readers, by partition and data file, who can read the table, and what to do about it.
 
         All of it comes from metadata; no data is read.
 
         Args:
-            snapshot_id: A snapshot; the head of the branch when it is left out.
+            snapshot_id: A snapshot; the head of the branch by default.
+            verify: Read every deletion vector, too, and refuse a damaged one, as `check_deletes` of `read` does.
+
+        Raises:
+            FormatError: With `verify`, a deletion vector or its Puffin file is damaged.
 
         Examples:
             >>> _ = t.delete_keys(changes, key="id").execute()
@@ -452,7 +468,7 @@ class Table:
             (3, 'only rowdelta', 't.resolve().execute()')
         """
         with spark_errors(self._handle.spark):
-            return measure_debt(self._handle, snapshot_id, DeleteDebt)
+            return measure_debt(self._handle, snapshot_id, DeleteDebt, verify=verify)
 
     def advise(self) -> TableAdvice:
         """Which encoding, mode and maintenance fit the way in which the table is changed, by its recent commits.

@@ -24,6 +24,9 @@ def debt(
     html: Annotated[Path | None, typer.Option(help="Also write the report as one HTML page.")] = None,
     top: Annotated[int, typer.Option(min=1, help="Partitions and data files to list.")] = 10,
     snapshot: Snapshot = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Also read every deletion vector, and refuse a damaged one.")
+    ] = False,
     branch: Branch = "main",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="As without it: the table is only looked at.")] = False,  # noqa: ARG001 - see its help
     as_json: AsJson = False,
@@ -31,7 +34,7 @@ def debt(
     """Show what the deletes of a table cost its readers, who can read it, and what to do about it."""
     from rowdelta.cli.warehouse import open_table
 
-    found = open_table(table, place, branch).debt(snapshot)
+    found = open_table(table, place, branch).debt(snapshot, verify=verify)
     if as_json:
         typer.echo(found.to_json())
     else:

@@ -86,6 +86,9 @@ def read(
     snapshot: Snapshot = None,
     timestamp: Annotated[str | None, typer.Option(help="The state at this time, `2024-01-31 12:00`, in UTC.")] = None,
     tag: Annotated[str | None, typer.Option(help="The state of this tag.")] = None,
+    check_deletes: Annotated[
+        bool, typer.Option("--check-deletes", help="Read every deletion vector first, and refuse a damaged one.")
+    ] = False,
     branch: Branch = "main",
     as_json: AsJson = False,
 ) -> None:
@@ -94,5 +97,6 @@ def read(
     from rowdelta.cli.warehouse import open_table
 
     wanted = None if columns is None else names(columns)
-    frame = open_table(table, place, branch).read(where, wanted, snapshot_id=snapshot, timestamp=timestamp, tag=tag)
+    opened = open_table(table, place, branch)
+    frame = opened.read(where, wanted, snapshot_id=snapshot, timestamp=timestamp, tag=tag, check_deletes=check_deletes)
     show_frame(frame, limit, as_json=as_json)

@@ -60,11 +60,20 @@ from rowdelta.iceberg.partitions import partition_names
 from rowdelta.iceberg.plans import columns_used, computed_rows, in_session, size_in_bytes
 from rowdelta.iceberg.procedures import call_procedure
 from rowdelta.iceberg.puffin_footers import footer, only_blob
+from rowdelta.iceberg.pushdown import (
+    columns_of,
+    has_null_partitions,
+    hidden_struct,
+    hides_floats,
+    holds_floats,
+    stored_column,
+)
 from rowdelta.iceberg.references import check_fast_forward, create_branch, drop_branch, fast_forward
 from rowdelta.iceberg.removal import delete_files
 from rowdelta.iceberg.residuals import partition_residuals
 from rowdelta.iceberg.shadow import SnapshotFiles, files_of, is_read_as_it_is, shadow, snapshot_files
 from rowdelta.iceberg.spark_errors import check_running, quiet_tasks, spark_errors
+from rowdelta.iceberg.skipping import names_floats, skipping
 from rowdelta.iceberg.specs import unpartitioned_spec
 from rowdelta.iceberg.sql_expression import check_expression, check_value
 from rowdelta.iceberg.staged import StagedFiles, stage_key_files, stage_rows
@@ -118,6 +127,7 @@ __all__ = [
     "check_running",
     "check_value",
     "column_path",
+    "columns_of",
     "columns_used",
     "commit",
     "comparable",
@@ -136,8 +146,12 @@ __all__ = [
     "find_orphans",
     "footer",
     "footer_files",
+    "has_null_partitions",
     "held_deletes",
     "held_paths",
+    "hidden_struct",
+    "hides_floats",
+    "holds_floats",
     "in_session",
     "interruptible",
     "inventory_of",
@@ -146,6 +160,7 @@ __all__ = [
     "list_delete_files",
     "marked",
     "may_be_live",
+    "names_floats",
     "only_blob",
     "own_files",
     "parent_files",
@@ -162,12 +177,14 @@ __all__ = [
     "shadow",
     "show_to_spark",
     "size_in_bytes",
+    "skipping",
     "snapshot_files",
     "spark_errors",
     "sql_type",
     "stage_key_files",
     "stage_rows",
     "stop_if_interrupted",
+    "stored_column",
     "take_inventory",
     "together",
     "unpartitioned_spec",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.encoding import FileContent
@@ -18,6 +18,7 @@ _CONTENTS: Final = {
     "position-deletes": FileContent.POSITION,
     "equality-deletes": FileContent.EQUALITY,
 }
+_NO_JSON_NUMBERS: Final = ("NaN", "Infinity", "-Infinity")
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,22 @@ def to_java(handle: TableHandle, file: ContentFile) -> Any:
 def from_java(handle: TableHandle, file: Any) -> ContentFile:
     """The plain value of one of Iceberg's file objects."""
     spec = handle._table.specs().get(file.specId())
-    return ContentFile.from_json(handle.gateway.iceberg.ContentFileParser.toJson(file, spec))
+    return with_numbers(handle, ContentFile.from_json(handle.gateway.iceberg.ContentFileParser.toJson(file, spec)))
+
+
+def with_numbers(handle: TableHandle, file: ContentFile) -> ContentFile:
+    """A file whose floating-point partition values are numbers: JSON has NaN and the infinities as texts."""
+    if not any(value in _NO_JSON_NUMBERS for value in file.partition if isinstance(value, str)):
+        return file
+    metadata = handle.metadata
+    sources = [metadata.schema.by_id.get(part.source_id) for part in metadata.specs[file.spec_id].fields]
+    values = [
+        float(value)
+        if value in _NO_JSON_NUMBERS and source is not None and source.type in {"float", "double"}
+        else value
+        for value, source in zip(file.partition, sources, strict=True)
+    ]
+    return replace(file, partition=tuple(values))
 
 
 def _map(values: Mapping[int, Any] | None) -> dict[str, list[Any]] | None:

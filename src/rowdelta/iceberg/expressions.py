@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowdelta.errors import CommitConflictError
 from rowdelta.iceberg.java_errors import JavaError, java_message
 from rowdelta.iceberg.names import dotted
+from rowdelta.iceberg.sql_logic import SqlLogic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,14 +29,16 @@ class RowFilter:
     Attributes:
         text: The predicate, much as Iceberg prints it.
         exact: Whether it says all that the predicate says; otherwise it is true for more rows.
-        expression: Iceberg's expression. Its negations are true for nulls, which those of SQL are not.
-        certain: An expression that is true only for rows that the predicate is true for; None where there is none.
+        expression: Iceberg's expression, true for every row that the predicate is true for.
+        certain: The same where it is true for no other row; None where it may be.
+        translated: What Iceberg itself makes of the predicate, with its own idea of nulls and NaN.
     """
 
     text: str
     exact: bool
     expression: Any = field(repr=False)
     certain: Any = field(default=None, repr=False)
+    translated: Any = field(default=None, repr=False)
 
 
 def row_filter(handle: TableHandle, where: str | Column | None, alias: str | None = None) -> RowFilter:
@@ -62,37 +65,36 @@ def filter_of(handle: TableHandle, matched: DataFrame | None) -> RowFilter:
     java: Any = matched
     parts = _simplified(handle, java._jdf.queryExecution().analyzed())
     converted = [found for found in (_convert(handle, part) for part in parts) if found is not None]
-    return _row_filter(handle, converted, exact=len(converted) == len(parts))
+    exact = len(converted) == len(parts) and not any(part.nulls for part in converted)
+    return _row_filter(handle, converted, exact=exact)
 
 
-def _row_filter(handle: TableHandle, parts: list[Any], *, exact: bool) -> RowFilter:
+def _row_filter(handle: TableHandle, parts: list[Translated], *, exact: bool) -> RowFilter:
     expressions = handle.gateway.iceberg.expressions.Expressions
-    found = expressions.alwaysTrue()
+    both = getattr(expressions, "and")
+    told, decided = expressions.alwaysTrue(), expressions.alwaysTrue()
+    logic = SqlLogic(handle) if parts else None
     for part in parts:
-        found = getattr(expressions, "and")(found, part)
-    certain = _certain(handle, expressions.rewriteNot(found)) if exact else None
-    text = re.sub(r'ref\(name="(.*?)"\)', lambda name: dotted([name[1]]), str(found.toString()))
-    return RowFilter(text, exact=exact, expression=found, certain=certain)
+        assert logic is not None
+        told = both(told, part.expression)
+        decided = both(decided, logic.rewritten(expressions.rewriteNot(part.expression), nulls=part.nulls))
+    text = re.sub(r'ref\(name="(.*?)"\)', lambda name: dotted([name[1]]), str(told.toString()))
+    return RowFilter(text, exact=exact, expression=decided, certain=decided if exact else None, translated=told)
 
 
-def _certain(handle: TableHandle, found: Any) -> Any:
-    """An expression without NOT, its negated predicates bound to values that are not null.
+@dataclass(frozen=True)
+class Translated:
+    """A part of a predicate as Iceberg translates it, and whether its negations are true for nulls."""
 
-    None where it has a prefix: Iceberg 1.12 cannot drop files by one where a partition is null (NullPointerException).
+    expression: Any
+    nulls: bool
+
+
+def _convert(handle: TableHandle, part: Any) -> Translated | None:
+    """Iceberg's expression of a part; None where it has none, or one of columns that are not stored.
+
+    Iceberg's NOT EQUAL stands both for `<>` and for NOT `<=>`, which differ for nulls.
     """
-    expressions, kind = handle.gateway.iceberg.expressions.Expressions, str(found.op().name())
-    if kind in {"AND", "OR"}:
-        left, right = (_certain(handle, side) for side in (found.left(), found.right()))
-        return None if left is None or right is None else getattr(expressions, kind.lower())(left, right)
-    if kind in {"STARTS_WITH", "NOT_STARTS_WITH"}:
-        return None
-    if kind in {"NOT_EQ", "NOT_IN"}:
-        return getattr(expressions, "and")(expressions.notNull(found.term()), found)
-    return found
-
-
-def _convert(handle: TableHandle, part: Any) -> Any:
-    """Iceberg's expression of a part; None where it has none, or one of columns that are not stored."""
     gateway = handle.gateway
     strategy = gateway.scala_object(gateway.jvm.org.apache.spark.sql.execution.datasources.v2, "DataSourceV2Strategy")
     try:
@@ -103,7 +105,7 @@ def _convert(handle: TableHandle, part: Any) -> Any:
         gateway.iceberg.expressions.Binder.bind(handle._table.schema().asStruct(), found, True)
     except JavaError:
         return None
-    return found
+    return Translated(found, nulls="<=>" in (text := str(part.toString())) and "NOT" in text)
 
 
 def _simplified(handle: TableHandle, plan: Any) -> list[Any]:

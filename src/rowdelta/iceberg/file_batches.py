@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import TableError
-from rowdelta.iceberg.content_files import ContentFile
+from rowdelta.iceberg.content_files import ContentFile, with_numbers
 from rowdelta.iceberg.java_errors import JavaError, java_message
 from rowdelta.iceberg.method_handles import NODE, MethodHandles
 
@@ -88,7 +88,7 @@ def held_deletes(handle: TableHandle, paths: Collection[str]) -> list[ContentFil
         files = iceberg.io.CloseableIterable.filter(reader, is_wanted)
         as_json = handles.function("Function", handles.with_values(to_json, 1, spec))
         _collect(handle, found, reader, iceberg.io.CloseableIterable.transform(files, as_json))
-    return [ContentFile.from_json(text) for text in handles.texts(found)]
+    return [with_numbers(handle, ContentFile.from_json(text)) for text in handles.texts(found)]
 
 
 def _collect(handle: TableHandle, found: Any, source: Any, items: Any) -> None:

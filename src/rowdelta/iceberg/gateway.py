@@ -164,5 +164,9 @@ class Gateway:
         return result
 
     def json_node(self, text: str) -> Any:
-        """A Jackson `JsonNode` of the (shaded) library that Iceberg's parsers take."""
-        return self.iceberg.util.JsonUtil.mapper().readTree(text)
+        """A Jackson `JsonNode` of the (shaded) library that Iceberg's parsers take. NaN is a number."""
+        mapper = self.iceberg.util.JsonUtil.mapper()
+        if "NaN" not in text and "Infinity" not in text:
+            return mapper.readTree(text)
+        features = self.iceberg.shaded.com.fasterxml.jackson.core.json.JsonReadFeature
+        return getattr(mapper.reader(), "with")(features.ALLOW_NON_NUMERIC_NUMBERS).readTree(text)

@@ -33,11 +33,12 @@ def partition_residuals(handle: TableHandle, files: Sequence[ContentFile], condi
 
 
 def _residual(handle: TableHandle, file: ContentFile, condition: RowFilter, evaluators: dict[int, Any]) -> bool | None:
-    certain = condition.certain if condition.certain is not None else condition.expression
     try:
         if file.spec_id not in evaluators:
             spec = handle._table.specs().get(file.spec_id)
-            evaluators[file.spec_id] = handle.gateway.iceberg.expressions.ResidualEvaluator.of(spec, certain, True)
+            evaluators[file.spec_id] = handle.gateway.iceberg.expressions.ResidualEvaluator.of(
+                spec, condition.expression, True
+            )
         left = str(evaluators[file.spec_id].residualFor(to_java(handle, file).partition()).op().name())
     except JavaError:
         return None

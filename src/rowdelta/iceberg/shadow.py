@@ -17,12 +17,13 @@ from pyspark.sql import DataFrame
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg.manifests import DELETED, EQUALITY, EXISTING, AvroFile, DataEntry, DeleteEntry
 from rowdelta.iceberg.partitions import partition_names
+from rowdelta.iceberg.pushdown import has_null_partitions, with_unpartitioned_spec
 from rowdelta.iceberg.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from rowdelta.iceberg.handle import TableHandle, TableState
+    from rowdelta.iceberg.handle import TableHandle
     from rowdelta.iceberg.metadata import Field, Snapshot, TableMetadata
 
 ROW_LINEAGE_VERSION: Final = 3
@@ -112,11 +113,15 @@ def shadow(
     version 2 table, where it is the data sequence number of the row's file.
     """
     state = handle.state
+    nulls = has_null_partitions(state.metadata.specs, files.listing.records)
     if only is None and not extra_fields and _is_newest_and_clean(handle.branch, state.metadata, files, schema_id):
-        table = _pinned(handle, state)
+        table = _pinned(handle, with_unpartitioned_spec(handle, state.current) if nulls else state.current)
         return Shadow(_frame(handle, table), partition_names(handle, table.table()))
     listing = _listing(handle, files, only)
-    table = static_table(handle, _document(handle, files.snapshot.id, schema_id, extra_fields), listing)
+    document = _document(handle, files.snapshot.id, schema_id, extra_fields)
+    if nulls:
+        _add_unpartitioned_spec(document)
+    table = static_table(handle, document, listing)
     return Shadow(as_frame(handle, table), partition_names(handle, table))
 
 
@@ -141,13 +146,13 @@ def _is_newest_and_clean(branch: str, metadata: TableMetadata, files: SnapshotFi
     )
 
 
-def _pinned(handle: TableHandle, state: TableState) -> Any:
+def _pinned(handle: TableHandle, metadata: Any) -> Any:
     """The branch as it was, whoever refreshes the table meanwhile.
 
     The branch is named even if it is main: else Spark's setting `spark.wap.branch` would choose another.
     """
     iceberg, table = handle.gateway.iceberg, handle._table
-    operations = iceberg.StaticTableOperations(state.current, table.io(), table.locationProvider())
+    operations = iceberg.StaticTableOperations(metadata, table.io(), table.locationProvider())
     return iceberg.spark.source.SparkTable(iceberg.BaseTable(operations, table.name())).copyWithBranch(handle.branch)
 
 
@@ -262,6 +267,13 @@ def _document(handle: TableHandle, snapshot_id: int, schema_id: int, extra_field
         "partition-statistics": [],
     }
     return document
+
+
+def _add_unpartitioned_spec(document: dict[str, Any]) -> None:
+    """What `with_unpartitioned_spec` does, in JSON."""
+    specs = document["partition-specs"]
+    if all(spec["fields"] for spec in specs):
+        document["partition-specs"] = [*specs, {"spec-id": max(spec["spec-id"] for spec in specs) + 1, "fields": []}]
 
 
 def static_table(handle: TableHandle, document: dict[str, Any], listing: AvroFile) -> Any:

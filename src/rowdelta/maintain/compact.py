@@ -32,14 +32,14 @@ from rowdelta.maintain.dropped_partitions import (
 )
 from rowdelta.maintain.progress import Portion, reporting
 from rowdelta.maintain.resolve import Resolve
-from rowdelta.maintain.scope import covered_deletes
+from rowdelta.maintain.scope import covered_deletes, in_partitions
 from rowdelta.maintain.stage_watch import watching
 from rowdelta.maintain.steady import tried_again
 from rowdelta.maintain.verify import VERIFIED_BELOW, compare, read_all
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.positions import DroppedPartitionError
 from rowdelta.ops.target import open_target
-from rowdelta.scan import refresh_views
+from rowdelta.scan import check_vectors, refresh_views
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -176,12 +176,21 @@ class Compact(Operation[CompactResult]):
         if not self._options.is_whole:
             refuse_to_lose_deletes(self._handle)
 
+    def _check_vectors(self) -> None:
+        """Refuses damaged deletion vectors in the partitions to compact: Iceberg's reader may take them for empty."""
+        files = open_target(self._handle).files
+        vectors = [] if files is None else [entry for entry in files.position_deletes if entry.is_deletion_vector]
+        if self._options.where is not None and vectors:
+            vectors = in_partitions(self._handle, vectors, self._options.where)
+        check_vectors(self._handle, vectors)
+
     def execute(self) -> CompactResult:
         """Compacts in up to three snapshots: positions, data files, dangling deletes.
 
         Raises:
             CommitConflictError: Other writers changed the same files each time that it was tried.
             VerificationError: The visible rows would not be the same; the branch has not moved.
+            FormatError: A deletion vector is damaged; nothing was committed.
         """
         started = time.monotonic()
         self._result = CompactResult()
@@ -194,6 +203,7 @@ class Compact(Operation[CompactResult]):
         if open_target(self._handle).snapshot is None:
             return
         self._check()
+        self._check_vectors()
         if self._verified():
             self._result = CompactResult(verified=True)  # what an earlier try did is gone
             self._on_a_branch()
@@ -264,7 +274,8 @@ class Compact(Operation[CompactResult]):
         where = None
         if self._options.where is not None:
             with suppress(InputError):
-                covered = covered_deletes(handle, target.files.equality_deletes, self._options.where)
+                deletes = target.files.equality_deletes
+                covered = covered_deletes(handle, deletes, self._options.where, for_iceberg=True)
                 where = None if covered.left_out else self._options.where
         # The rows are compared once, when all is done.
         return Resolve(handle, where, None, self._memory, self._progress, verify=False, partial_progress=False)

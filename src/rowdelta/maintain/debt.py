@@ -10,10 +10,12 @@ import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from rowdelta.iceberg import snapshot_files
 from rowdelta.maintain.debt_advice import Advice, give_advice
 from rowdelta.maintain.debt_costs import ReadCost, scan_seconds
 from rowdelta.maintain.debt_count import FileDebt, KindDebt, PartitionDebt, count_debt
 from rowdelta.maintain.debt_history import Commit, OldSnapshots, history_of, old_snapshots
+from rowdelta.scan import check_vectors
 
 if TYPE_CHECKING:
     from rowdelta.iceberg import TableHandle
@@ -138,11 +140,21 @@ class Debt:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
 
-def measure_debt(handle: TableHandle, snapshot_id: int | None, kind: type[DebtT]) -> DebtT:
-    """Measures the debt of a snapshot, the head of the branch where none is named."""
+def measure_debt(handle: TableHandle, snapshot_id: int | None, kind: type[DebtT], *, verify: bool = False) -> DebtT:
+    """Measures the debt of a snapshot, the head of the branch where none is named.
+
+    Args:
+        handle: The table.
+        snapshot_id: The snapshot.
+        kind: The class to make.
+        verify: Whether to read every deletion vector, and refuse a damaged one.
+    """
     started = time.monotonic()
     handle.refresh()
     snapshot = handle.snapshot(snapshot_id)
+    files = snapshot_files(handle, snapshot) if verify and snapshot is not None else None
+    if files is not None:
+        check_vectors(handle, files.position_deletes)
     now_ms = int(time.time() * 1000)
     counted = count_debt(handle, snapshot)
     readers, reason = _readers(handle.metadata.format_version, counted.kinds)

@@ -62,6 +62,11 @@ class Resolution:
             *(("left out", reason) for reason in self.covered.left_out),
         )
 
+    def vectors(self) -> list[DeleteEntry]:
+        """The deletion vectors of the files to look at."""
+        paths = {file.path for file in self.found.files}
+        return [entry for entry in self.files.position_deletes if entry.referenced_data_file in paths]
+
     def positions(self, group: Sequence[LiveData]) -> list[FilePositions]:
         """Where the deleted rows of some files are."""
         keys = sum(entry.record_count for entry in self.deletes)

@@ -20,6 +20,7 @@ from rowdelta.maintain.verify import VERIFIED_BELOW
 from rowdelta.ops.changes import apply, files_removed, publish
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.target import open_target
+from rowdelta.scan import check_vectors
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -108,6 +109,7 @@ class Resolve(Operation[ResolveResult]):
             CommitConflictError: Other writers changed the same files each time that it was tried, or added equality
                 deletes to a state that was to be published.
             VerificationError: The visible rows would not be the same; nothing was committed.
+            FormatError: A deletion vector of a file that is read is damaged; nothing was committed.
         """
         started = time.monotonic()
         self._result = ResolveResult()
@@ -150,6 +152,7 @@ class Resolve(Operation[ResolveResult]):
         if not work.deletes:
             self._resolved = work.files.snapshot
             return
+        check_vectors(self._handle, work.vectors())
         groups = in_groups(work.found.files, self._memory)
         self._result = replace(
             self._result,

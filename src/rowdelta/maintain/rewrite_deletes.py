@@ -20,6 +20,7 @@ from rowdelta.ops.changes import apply
 from rowdelta.ops.operation import Operation, Plan, Result
 from rowdelta.ops.position_files import as_content_file
 from rowdelta.ops.target import open_target
+from rowdelta.scan import check_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -160,6 +161,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
             work = self._look()
         if work is None:
             return
+        check_vectors(self._handle, work.positions.entries)
         self._result = replace(
             self._result, verified=self._verified(work), skipped=tuple(dict.fromkeys(work.equality.skipped))
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import InputError
@@ -26,11 +26,19 @@ class Covered:
     left_out: tuple[str, ...] = ()
 
 
-def covered_deletes(handle: TableHandle, deletes: Sequence[DeleteEntry], where: str | Column | None) -> Covered:
+def covered_deletes(
+    handle: TableHandle, deletes: Sequence[DeleteEntry], where: str | Column | None, *, for_iceberg: bool = False
+) -> Covered:
     """The equality deletes that can go when only the partitions of a predicate are looked at.
 
     A delete of the whole table also speaks for the partitions outside, so it is left out; so is one of a partition
     that the predicate covers in part.
+
+    Args:
+        handle: The table.
+        deletes: The equality deletes.
+        where: The predicate; None for all rows.
+        for_iceberg: Whether Iceberg chooses files by the predicate afterwards, which takes some nulls for matches.
 
     Raises:
         InputError: The predicate is none that Iceberg understands, or it cuts through a partition.
@@ -44,7 +52,11 @@ def covered_deletes(handle: TableHandle, deletes: Sequence[DeleteEntry], where: 
             hint="compare partition columns with values, such as region = 'EU'",
         )
     scoped = [entry for entry in deletes if scope_of(entry, handle.metadata.specs) is not None]
-    answers = partition_residuals(handle, [as_content_file(handle, entry) for entry in scoped], condition)
+    files = [as_content_file(handle, entry) for entry in scoped]
+    answers = partition_residuals(handle, files, condition)
+    if for_iceberg:
+        theirs = partition_residuals(handle, files, replace(condition, expression=condition.translated))
+        answers = [answer if answer == their else None for answer, their in zip(answers, theirs, strict=True)]
     cut = [entry for entry, answer in zip(scoped, answers, strict=True) if answer is None]
     if cut:
         raise InputError(
@@ -59,3 +71,11 @@ def covered_deletes(handle: TableHandle, deletes: Sequence[DeleteEntry], where: 
         else ()
     )
     return Covered(kept, left_out)
+
+
+def in_partitions(handle: TableHandle, deletes: Sequence[DeleteEntry], where: str | Column) -> list[DeleteEntry]:
+    """The deletes whose partition Iceberg does not rule out when it chooses files by a predicate."""
+    condition = row_filter(handle, where)
+    theirs = replace(condition, expression=condition.translated)
+    answers = partition_residuals(handle, [as_content_file(handle, entry) for entry in deletes], theirs)
+    return [entry for entry, answer in zip(deletes, answers, strict=True) if answer is not False]

@@ -13,6 +13,7 @@ from rowdelta.ops.position_files import write_positions
 from rowdelta.ops.positions import places_of, rows_to_find
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.target import Target, isolation_of, mode_of, open_target
+from rowdelta.scan import matching
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -83,7 +84,15 @@ class Delete(Operation[Result]):
 
     def _matched(self, target: Target) -> DataFrame:
         rows = rows_to_find(target, self._alias)
-        return rows if self._where is None else rows.where(self._where)
+        if self._where is None:
+            return rows
+        return matching(
+            self._handle,
+            rows,
+            self._where,
+            self._alias,
+            again=lambda skipping: rows_to_find(target, self._alias, skipping=skipping),
+        )
 
     def _drop_files(self, target: Target, condition: RowFilter, files: int, records: int, started: float) -> Result:
         """Drops whole files; how many live rows they had is known only where nothing was deleted before."""

@@ -2,76 +2,27 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rowdelta.codec import bitmap_from_sorted, decode_vector, sorted_distinct
-from rowdelta.iceberg import position_rows, together
+from rowdelta.codec import bitmap_from_sorted, sorted_distinct
+from rowdelta.iceberg import position_rows
+from rowdelta.scan import read_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
     from pyroaring import BitMap64
 
-    from rowdelta.iceberg import DeleteEntry, SnapshotFiles, TableHandle
-
-# Vectors that lie together are read together: on an object store, to skip this much takes longer than to read it.
-_GAP_BYTES: Final = 64 << 10
-_READ_BYTES: Final = 8 << 20
+    from rowdelta.iceberg import SnapshotFiles, TableHandle
 
 
 def earlier_positions(handle: TableHandle, files: SnapshotFiles, paths: AbstractSet[str]) -> dict[str, BitMap64]:
     """The positions that a snapshot has deleted of some data files, by path."""
     vectors = [e for e in files.position_deletes if e.is_deletion_vector and e.referenced_data_file in paths]
-    found = _of_vectors(handle, vectors)
+    found = read_vectors(handle, vectors)
     return found | _of_position_files(handle, files, paths - found.keys())
-
-
-def _of_vectors(handle: TableHandle, entries: Sequence[DeleteEntry]) -> dict[str, BitMap64]:
-    """Vectors by data file; several ranges of Puffin files are read at once, since each waits for storage."""
-    by_file: dict[str, list[DeleteEntry]] = defaultdict(list)
-    for entry in entries:
-        by_file[entry.path].append(entry)
-    ranges = [neighbours for vectors in by_file.values() for neighbours in _neighbours(vectors)]
-    found: dict[str, BitMap64] = {}
-    for some in together(partial(_read, handle), ranges):
-        found |= some
-    return found
-
-
-def _neighbours(vectors: list[DeleteEntry]) -> Iterator[list[DeleteEntry]]:
-    """The vectors of a file, in parts that are read at once."""
-    part: list[DeleteEntry] = []
-    for entry in sorted(vectors, key=lambda one: _span(one)[0]):
-        if part:
-            start, end = _span(part[0])[0], _span(part[-1])[1]
-            if _span(entry)[0] - end > _GAP_BYTES or _span(entry)[1] - start > _READ_BYTES:
-                yield part
-                part = []
-        part.append(entry)
-    yield part
-
-
-def _span(entry: DeleteEntry) -> tuple[int, int]:
-    assert entry.content_offset is not None
-    assert entry.content_size_in_bytes is not None
-    return entry.content_offset, entry.content_offset + entry.content_size_in_bytes
-
-
-def _read(handle: TableHandle, neighbours: Sequence[DeleteEntry]) -> dict[str, BitMap64]:
-    first = _span(neighbours[0])[0]
-    data = handle.io.read(neighbours[0].path, first, max(_span(entry)[1] for entry in neighbours) - first)
-    found = {}
-    for entry in neighbours:
-        assert entry.referenced_data_file is not None
-        start, end = _span(entry)
-        vector = decode_vector(data[start - first : end - first], cardinality=entry.record_count)
-        found[entry.referenced_data_file] = vector
-    return found
 
 
 def _of_position_files(handle: TableHandle, files: SnapshotFiles, paths: AbstractSet[str]) -> dict[str, BitMap64]:

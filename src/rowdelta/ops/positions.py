@@ -225,7 +225,9 @@ def places_of(target: Target, rows: DataFrame) -> Places:
     return KnownFiles(handle, entries, one_by_one=are_collected(target))
 
 
-def rows_to_find(target: Target, alias: str | None = None, *, with_ids: bool = False) -> DataFrame:
+def rows_to_find(
+    target: Target, alias: str | None = None, *, with_ids: bool = False, skipping: Column | None = None
+) -> DataFrame:
     """Live rows of a table, of which `_file` and `_pos` can be selected.
 
     A snapshot that has to be made up has row ids that are, too: a filter must not see these. Nor may rows keep ids of a
@@ -235,6 +237,7 @@ def rows_to_find(target: Target, alias: str | None = None, *, with_ids: bool = F
         target: The table.
         alias: What conditions and values call it.
         with_ids: Whether `Target.lineage` can be selected, too.
+        skipping: A predicate that the rows are to meet, which skips files; see `matching`.
 
     Raises:
         TableError: A column has a name that changes need for themselves.
@@ -244,8 +247,8 @@ def rows_to_find(target: Target, alias: str | None = None, *, with_ids: bool = F
     lineage = target.lineage if with_ids else []
     plain = _are_known(target) and is_read_as_it_is(target.handle, target.files)
     if plain and (target.files.has_row_ids or not lineage):
-        return target.stored_rows(alias, lineage)
-    return target.rows(alias)
+        return target.stored_rows(alias, lineage, skipping=skipping)
+    return target.rows(alias, skipping=skipping)
 
 
 def are_collected(target: Target) -> bool:

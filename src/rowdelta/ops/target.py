@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import InputError, TableError
-from rowdelta.iceberg import SnapshotFiles, Validation, shadow, snapshot_files
+from rowdelta.iceberg import SnapshotFiles, Validation, hides_floats, shadow, snapshot_files, stored_column
 from rowdelta.scan import check_deletes, check_names, live_rows, quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import RowFilter, Snapshot, TableHandle
 
@@ -59,31 +59,40 @@ class Target:
         """What an updated row keeps of its lineage: its id; when it was updated is left to the commit."""
         return [ROW_ID] if self.has_lineage else []
 
-    def rows(self, alias: str | None = None, *, only: AbstractSet[str] | None = None) -> DataFrame:
+    def rows(
+        self, alias: str | None = None, *, only: AbstractSet[str] | None = None, skipping: Column | None = None
+    ) -> DataFrame:
         """Live rows with the table's columns, `_file`, `_pos`, their partition, and their lineage on version 3.
 
         Args:
             alias: What conditions and values call the table.
             only: The data files to read; all of them when left out.
+            skipping: A predicate that the rows are to meet, which skips files; see `matching`.
         """
         assert self.files is not None
         schema_id = self.handle.metadata.current_schema_id
         known = self.lineage if self.files.has_row_ids else []
-        rows = live_rows(self.handle, self.files, schema_id, (FILE, POSITION, *known), only=only).live_with_places()
+        names = (FILE, POSITION, *known)
+        rows = live_rows(self.handle, self.files, schema_id, names, only=only, skipping=skipping).live_with_places()
         missing = [f"cast(null AS bigint) AS {name}" for name in self.lineage if name not in known]
         rows = rows.selectExpr("*", *missing) if missing else rows
         return rows if alias is None else rows.alias(alias)
 
-    def stored_rows(self, alias: str | None = None, lineage: Sequence[str] = ()) -> DataFrame:
+    def stored_rows(
+        self, alias: str | None = None, lineage: Sequence[str] = (), *, skipping: Column | None = None
+    ) -> DataFrame:
         """Rows as Iceberg reads them: the live ones of a table that `is_read_as_it_is`.
 
         They have the table's columns alone, but `_file`, `_pos` and the lineage that is asked for can be selected, with
-        an expression less to analyze for each column.
+        an expression less to analyze for each column. Floating-point columns are hidden from the scan's filters.
         """
         assert self.files is not None
         schema_id = self.handle.metadata.current_schema_id
         check_names(self.handle, schema_id, (FILE, POSITION, *lineage))
         rows = shadow(self.handle, self.files, schema_id, []).frame
+        rows = rows if skipping is None else rows.where(skipping)
+        columns = self.handle.metadata.schema.fields
+        rows = rows.selectExpr(*map(stored_column, columns)) if hides_floats(columns) else rows
         return rows if alias is None else rows.alias(alias)
 
     def check_own_names(self) -> None:

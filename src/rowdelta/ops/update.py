@@ -18,7 +18,7 @@ from rowdelta.ops.positions import places_of, rows_to_find
 from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.target import LAST_UPDATED, Target, isolation_of, mode_of, open_target
-from rowdelta.scan import quote
+from rowdelta.scan import matching, quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -103,7 +103,7 @@ class Update(Operation[Result]):
             return Result(seconds=time.monotonic() - started)
         rows = rows_to_find(target, self._alias, with_ids=True)
         places = places_of(target, rows)
-        filtered = None if self._where is None else rows.where(self._where)
+        filtered = self._matched(target, rows)
         matched = rows if filtered is None else filtered
         values = assigned(self._handle, rows, self._values, self._alias)
         new = [value.alias(new_name(name)) for name, value in values.items()]
@@ -124,6 +124,18 @@ class Update(Operation[Result]):
             else:
                 change = replace_rows(target, touched, new_rows, validation)
             return apply_rows(self._handle, change, started, updated=count)
+
+    def _matched(self, target: Target, rows: DataFrame) -> DataFrame | None:
+        """The rows that the predicate finds; None where there is none."""
+        if self._where is None:
+            return None
+        return matching(
+            self._handle,
+            rows,
+            self._where,
+            self._alias,
+            again=lambda skipping: rows_to_find(target, self._alias, with_ids=True, skipping=skipping),
+        )
 
     def _check(self) -> None:
         if not self._values:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from rowdelta.scan.checks import check_deletes
+from rowdelta.scan.deletion_vectors import check_vectors, read_vectors
 from rowdelta.scan.filters import PARTITION, SPEC
 from rowdelta.scan.integer_keys import IntegerKeys, integer_sql, is_integer
 from rowdelta.scan.key_bits import KeyBits, key_bits
 from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unpack_words
+from rowdelta.scan.matching import matching
 from rowdelta.scan.names import check_names
-from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, live_rows, quote
+from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, filters_may_mislead, filters_mislead, live_rows, quote
 from rowdelta.scan.scopes import scope_of
 from rowdelta.scan.time_travel import live_frame
 from rowdelta.scan.views import create_view, refresh_views
@@ -23,7 +25,10 @@ __all__ = [
     "block_and_bit",
     "check_deletes",
     "check_names",
+    "check_vectors",
     "create_view",
+    "filters_may_mislead",
+    "filters_mislead",
     "forget_keys",
     "integer_keys",
     "integer_sql",
@@ -31,7 +36,9 @@ __all__ = [
     "key_bits",
     "live_frame",
     "live_rows",
+    "matching",
     "quote",
+    "read_vectors",
     "refresh_views",
     "scope_of",
     "unpack_words",

@@ -9,7 +9,15 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import TableError
-from rowdelta.iceberg import SnapshotFiles, arrow_frame, shadow, snapshot_files
+from rowdelta.iceberg import (
+    SnapshotFiles,
+    arrow_frame,
+    has_null_partitions,
+    hides_floats,
+    shadow,
+    snapshot_files,
+    stored_column,
+)
 from rowdelta.scan.applicable import needed_deletes
 from rowdelta.scan.checks import check_deletes
 from rowdelta.scan.deleted_keys import DeletedKeysBuilder
@@ -19,7 +27,7 @@ from rowdelta.scan.names import check_names
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import DataEntry, DeleteEntry, Field, Snapshot, TableHandle
     from rowdelta.scan.filters import DeletedKeys
@@ -57,7 +65,7 @@ class LiveRows:
 
 
 def read(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int) -> DataFrame | None:
-    """The live rows of a snapshot; None where it has no equality deletes and Iceberg's reader does it all."""
+    """The live rows of a snapshot; None where Iceberg's reader does it all, and filters do not mislead it."""
     known = handle.live_frames
     key = (snapshot.id, schema_id, max_broadcast_bytes)
     if key not in known:
@@ -65,12 +73,35 @@ def read(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_
         if files is None:
             return None
         check_deletes(handle.metadata, files)
-        if not files.equality_deletes:
+        if not files.equality_deletes and not filters_mislead(handle, files):
             return None
         while len(known) >= _FRAMES_KEPT:
             known.pop(next(iter(known)))
         known[key] = live_rows(handle, files, schema_id).live(max_broadcast_bytes)
     return known[key]
+
+
+def read_skipping(
+    handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int, skipping: Column
+) -> DataFrame:
+    """The live rows of a snapshot that meet a predicate by which files are skipped; see `matching`."""
+    files = snapshot_files(handle, snapshot)
+    assert files is not None
+    return live_rows(handle, files, schema_id, skipping=skipping).live(max_broadcast_bytes)
+
+
+def filters_mislead(handle: TableHandle, files: SnapshotFiles) -> bool:
+    """Whether Iceberg's reader may give other rows than a filter asks for: see `iceberg.pushdown`."""
+    return _has_floats(handle) or has_null_partitions(handle.metadata.specs, files.listing.records)
+
+
+def filters_may_mislead(handle: TableHandle) -> bool:
+    """The same without a look at the manifests: whether it may be so."""
+    return _has_floats(handle) or not all(spec.is_unpartitioned for spec in handle.metadata.specs.values())
+
+
+def _has_floats(handle: TableHandle) -> bool:
+    return any(hides_floats(schema.fields) for schema in handle.metadata.schemas.values())
 
 
 def live_rows(
@@ -82,6 +113,7 @@ def live_rows(
     only: AbstractSet[str] | None = None,
     deletes: tuple[DeleteEntry, ...] | None = None,
     as_bits: bool = False,
+    skipping: Column | None = None,
 ) -> LiveRows:
     """Puts the shadow of a snapshot and its equality deletes together.
 
@@ -93,6 +125,7 @@ def live_rows(
         only: The data files to read; all of them when left out.
         deletes: The equality deletes to make joins for; all that can find a row when left out.
         as_bits: Whether to look keys up in a bitmap rather than join with them, where that can be.
+        skipping: A predicate that the rows are to meet, which skips files; see `matching`.
     """
     schema = handle.metadata.schemas[schema_id]
     check_names(handle, schema_id, ("_spec_id", "_partition", *metadata_columns))
@@ -103,14 +136,17 @@ def live_rows(
     dropped = [_dropped_key(handle, field_id) for field_id in sorted(keys - set(schema.by_id))]
     dropped_sources = [_dropped(handle, field_id) for field_id in sorted(sources - keys - set(schema.by_id))]
     shade = shadow(handle, files, schema_id, [*dropped, *dropped_sources], only)
+    stored_rows = shade.frame if skipping is None else shade.frame.where(skipping)
     every, files = files.equality_deletes, replace(files, equality_deletes=deletes)
     columns = [column.name for column in schema.fields]
     places = [f"_spec_id AS {SPEC}", *([f"_partition AS {PARTITION}"] if shade.partition_names else [])]
+    stored = [stored_column(column) for column in schema.fields]
     if not every:
-        return LiveRows(shade.frame.selectExpr("*", *places, *metadata_columns), columns, [])
+        return LiveRows(stored_rows.selectExpr(*stored, *places, *metadata_columns), columns, [])
     young = files.young_files(handle) if files.equality_deletes else []
-    rows = shade.frame.selectExpr(  # as text: each Column is some calls of py4j
-        *map(quote, [*columns, *(column.name for column in dropped)]),
+    rows = stored_rows.selectExpr(  # as text: each Column is some calls of py4j
+        *stored,
+        *(quote(column.name) for column in dropped),
         *places,
         _age(handle, files, young),
         *metadata_columns,

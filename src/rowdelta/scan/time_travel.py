@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import InputError
-from rowdelta.scan.read import read
+from rowdelta.iceberg import snapshot_files
+from rowdelta.scan.deletion_vectors import check_vectors
+from rowdelta.scan.matching import matching
+from rowdelta.scan.read import read, read_skipping
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import Snapshot, TableHandle
 
@@ -21,8 +25,20 @@ def live_frame(
     snapshot_id: int | None = None,
     timestamp: str | dt.datetime | None = None,
     tag: str | None = None,
+    verify: bool = False,
+    where: str | Column | None = None,
 ) -> DataFrame:
-    """The live rows of one state of the table; at most one of the three ways to name it may be given."""
+    """The live rows of one state of the table; at most one of the three ways to name it may be given.
+
+    Args:
+        handle: The table.
+        max_broadcast_bytes: Deletes that take more memory are joined by a shuffle.
+        snapshot_id: A snapshot.
+        timestamp: A time.
+        tag: A tag.
+        verify: Whether to read every deletion vector of the state, and refuse a damaged one.
+        where: The rows to keep.
+    """
     given = [
         name
         for name, value in (("snapshot_id", snapshot_id), ("timestamp", timestamp), ("tag", tag))
@@ -31,15 +47,27 @@ def live_frame(
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} name a state each", hint="give one of them")
     if not given:
-        head = handle.snapshot()
-        if head is None:
-            return _stock(handle, None)
-        live = read(handle, head, handle.metadata.current_schema_id, max_broadcast_bytes)
-        return _stock(handle, None if handle.branch == "main" else handle.branch) if live is None else live
-    snapshot = _find(handle, snapshot_id, timestamp, tag)
-    schema_id = handle.metadata.current_schema_id if snapshot.schema_id is None else snapshot.schema_id
-    live = read(handle, snapshot, schema_id, max_broadcast_bytes)
-    return _stock(handle, snapshot.id) if live is None else live
+        snapshot = handle.snapshot()
+        schema_id = handle.metadata.current_schema_id
+        version: int | str | None = None if snapshot is None or handle.branch == "main" else handle.branch
+    else:
+        snapshot = _find(handle, snapshot_id, timestamp, tag)
+        schema_id = handle.metadata.current_schema_id if snapshot.schema_id is None else snapshot.schema_id
+        version = snapshot.id
+    if snapshot is not None and verify:
+        _check(handle, snapshot)
+    live = None if snapshot is None else read(handle, snapshot, schema_id, max_broadcast_bytes)
+    if live is None or snapshot is None:
+        frame = _stock(handle, version)
+        return frame if where is None else frame.where(where)
+    again = partial(read_skipping, handle, snapshot, schema_id, max_broadcast_bytes)
+    return live if where is None else matching(handle, live, where, again=again)
+
+
+def _check(handle: TableHandle, snapshot: Snapshot) -> None:
+    files = snapshot_files(handle, snapshot)
+    if files is not None:
+        check_vectors(handle, files.position_deletes)
 
 
 def _stock(handle: TableHandle, version: int | str | None) -> DataFrame:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rowdelta.iceberg import TableHandle, snapshot_files
 from rowdelta.iceberg.names import NamedTable, drop_temporary_view
-from rowdelta.scan import MAX_BROADCAST_BYTES, live_frame
+from rowdelta.scan import MAX_BROADCAST_BYTES, filters_may_mislead, filters_mislead, live_frame
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -19,10 +19,16 @@ class LiveViews:
     """Views over live rows, there until `close()`.
 
     Spark puts the plan of a view into a DataFrame when it analyses its SQL, so the DataFrame outlives the view.
+
+    Args:
+        spark: The session.
+        as_stored: Whether the statement asks for columns that a view does not have, such as `_file`: a table without
+            equality deletes then stays as it is.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, *, as_stored: bool = False) -> None:
         self._spark = spark
+        self._as_stored = as_stored
         self._names: dict[Hashable, str | None] = {}
 
     def close(self) -> None:
@@ -32,10 +38,10 @@ class LiveViews:
                 drop_temporary_view(self._spark, name)
 
     def of_table(self, named: NamedTable) -> str | None:
-        """The view of a table's live rows; None where it has no equality deletes, and Iceberg reads it alone."""
+        """The view of a table's live rows; None where Iceberg's reader gives them, and filters do not mislead it."""
         key = (named.table, named.branch, named.snapshot_id)
         if key not in self._names:
-            frame = _live(self._spark, named)
+            frame = _live(self._spark, named, as_stored=self._as_stored)
             self._names[key] = None if frame is None else self._create(frame)
         return self._names[key]
 
@@ -53,12 +59,13 @@ class LiveViews:
         return name
 
 
-def _live(spark: SparkSession, named: NamedTable) -> DataFrame | None:
+def _live(spark: SparkSession, named: NamedTable, *, as_stored: bool) -> DataFrame | None:
     handle = TableHandle(spark, named.sql, named.branch)
     snapshot = handle.snapshot(named.snapshot_id)
-    if snapshot is None or snapshot.summary.get("total-equality-deletes") == "0":
+    misled = not as_stored and filters_may_mislead(handle)
+    if snapshot is None or (snapshot.summary.get("total-equality-deletes") == "0" and not misled):
         return None
     files = snapshot_files(handle, snapshot)
-    if files is None or not files.equality_deletes:
+    if files is None or not (files.equality_deletes or (misled and filters_mislead(handle, files))):
         return None
     return live_frame(handle, MAX_BROADCAST_BYTES, snapshot_id=named.snapshot_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.names import NamedTable
     from rowdelta.ops import Operation, Result
 
+_METADATA_COLUMNS: Final = frozenset(
+    {"_file", "_pos", "_spec_id", "_partition", "_deleted", "_row_id", "_last_updated_sequence_number"}
+)
 _OPERATIONS = {"DELETE": delete_operation, "UPDATE": update_operation, "MERGE": merge_operation}
 
 
@@ -38,8 +41,9 @@ def sql(spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] 
     """Runs one statement of Spark SQL, with rowdelta where rowdelta does better.
 
     DELETE, UPDATE and MERGE of an Iceberg table are run by `Table.delete()`, `Table.update()` and `Table.merge()`.
-    Wherever else a statement reads an Iceberg table that has equality deletes, it sees the live rows. All other
-    statements go to Spark as they are.
+    Wherever else a statement reads an Iceberg table that has equality deletes, it sees the live rows; and where Iceberg
+    would apply its filters wrongly, as in null partitions, Spark applies them. All other statements go to Spark as
+    they are.
 
     Args:
         spark: The session; its current catalog and namespace count.
@@ -79,7 +83,8 @@ def sql(spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] 
     bound = written.all()
     target = _target(spark, statement, bound)
     found, edited = survey(statement.node, bound), EditedText(bound)
-    with closing(LiveViews(spark)) as views, as_written(spark, written, edited):
+    as_stored = any(column.parts[-1].lower() in _METADATA_COLUMNS for column in found.columns)
+    with closing(LiveViews(spark, as_stored=as_stored)) as views, as_written(spark, written, edited):
         if target is None:
             substitute_tables(spark, found, edited, views)
             return spark.sql(edited.all())

@@ -1,0 +1,119 @@
+"""What Spark may leave to Iceberg's reader, and what it must see again.
+
+Spark drops a filter that Iceberg says it applies completely, by choosing partitions. But where a partition is null,
+Iceberg takes comparisons for true: `p <> 1 OR p > 5` keeps its rows. And filters on floating-point columns skip files
+with rows that Spark would find: the bounds of a file leave NaN out, and Iceberg tells -0.0 from 0.0. See
+`docs/faq.md`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rowdelta.iceberg.metadata import Field
+from rowdelta.iceberg.names import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rowdelta.iceberg.expressions import RowFilter
+    from rowdelta.iceberg.handle import TableHandle
+    from rowdelta.iceberg.metadata import PartitionSpec
+
+_FLOATS: Final = ("float", "double")
+
+
+def has_null_partitions(specs: Mapping[int, PartitionSpec], manifests: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a data file may be in a partition with a null, as the records of a manifest list tell.
+
+    Examples:
+        >>> from rowdelta.iceberg.metadata import PartitionField, PartitionSpec
+        >>> specs = {0: PartitionSpec(0, (PartitionField(1, 1000, "p", "identity"),))}
+        >>> has_null_partitions(specs, [{"partition_spec_id": 0, "partitions": [{"contains_null": True}]}])
+        True
+        >>> has_null_partitions(specs, [{"partition_spec_id": 0, "partitions": [{"contains_null": False}]}])
+        False
+    """
+    for manifest in manifests:
+        spec = specs.get(manifest.get("partition_spec_id") or 0)
+        if manifest.get("content") or spec is None or spec.is_unpartitioned:
+            continue
+        summaries = manifest.get("partitions")
+        if summaries is None or len(summaries) != len(spec.fields):
+            return True
+        for part, summary in zip(spec.fields, summaries, strict=True):
+            if part.transform != "void" and (summary.get("contains_null") is not False or summary.get("contains_nan")):
+                return True
+    return False
+
+
+def with_unpartitioned_spec(handle: TableHandle, metadata: Any) -> Any:
+    """Metadata with one more spec, of no partitions and no files, so that no filter chooses whole partitions alone."""
+    builder = handle.gateway.iceberg.TableMetadata.buildFrom(metadata)
+    return builder.addPartitionSpec(handle.gateway.iceberg.PartitionSpec.unpartitioned()).discardChanges().build()
+
+
+def is_float(column: Field) -> bool:
+    """Whether a column is of a floating-point type."""
+    return column.type in _FLOATS
+
+
+def stored_column(column: Field) -> str:
+    """A top-level column in SQL, under its own name; one that holds floating-point numbers hides from the scan.
+
+    Examples:
+        >>> stored_column(Field(1, "id", "long", True)), stored_column(Field(2, "k", "double", False))
+        ('`id`', 'nanvl(`k`, `k`) AS `k`')
+    """
+    return f"nanvl({column.sql}, {column.sql}) AS {column.sql}" if is_float(column) else column.sql
+
+
+def hides_floats(columns: Iterable[Field]) -> bool:
+    """Whether `stored_column` hides one of some columns."""
+    return any(is_float(column) for column in columns)
+
+
+def holds_floats(column: Field) -> bool:
+    """Whether a struct has a floating-point field that a filter can name.
+
+    Examples:
+        >>> field = {"id": 2, "name": "k", "type": "double", "required": False}
+        >>> holds_floats(Field(1, "o", {"type": "struct", "fields": [field]}, False))
+        True
+    """
+    return any(is_float(inner) or holds_floats(inner) for inner in struct_fields(column))
+
+
+def hidden_struct(column: Field) -> str:
+    """A struct in SQL with its floating-point fields hidden, as `stored_column` hides columns.
+
+    Examples:
+        >>> field = {"id": 2, "name": "k", "type": "double", "required": False}
+        >>> hidden_struct(Field(1, "o", {"type": "struct", "fields": [field]}, True))
+        'struct(nanvl(`o`.`k`, `o`.`k`) AS `k`)'
+    """
+    if is_float(column):
+        return f"nanvl({column.sql}, {column.sql})"
+    if not holds_floats(column):
+        return column.sql
+    inner = ", ".join(f"{hidden_struct(field)} AS {quoted(field.path[-1])}" for field in struct_fields(column))
+    built = f"struct({inner})"
+    return built if column.required else f"if({column.sql} IS NULL, NULL, {built})"
+
+
+def columns_of(handle: TableHandle, condition: RowFilter) -> set[str]:
+    """The top-level columns that Iceberg finds in a predicate."""
+    struct, schema = handle._table.schema().asStruct(), handle.metadata.schema
+    ids = handle.gateway.iceberg.expressions.Binder.boundReferences(struct, [condition.expression], True)
+    return {(schema.by_id[field_id].path or (schema.by_id[field_id].name,))[0] for field_id in ids}
+
+
+def struct_fields(column: Field) -> list[Field]:
+    """The fields of a struct with their paths; none of any other type."""
+    if not isinstance(column.type, dict) or column.type["type"] != "struct":
+        return []
+    above = column.path or (column.name,)
+    return [
+        Field(field["id"], ".".join((*above, field["name"])), field["type"], field["required"], (*above, field["name"]))
+        for field in column.type["fields"]
+    ]

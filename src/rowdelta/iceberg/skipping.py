@@ -1,0 +1,74 @@
+"""What of a predicate may skip files by floating-point columns: a wider one, which misleads no reader."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.iceberg.names import quoted
+from rowdelta.iceberg.pushdown import is_float
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import Column, DataFrame
+
+    from rowdelta.iceberg.expressions import RowFilter
+    from rowdelta.iceberg.handle import TableHandle
+    from rowdelta.iceberg.metadata import Field
+
+_COMPARED: Final = {"LT": "__lt__", "LT_EQ": "__le__", "GT": "__gt__", "GT_EQ": "__ge__", "EQ": "__eq__"}
+_NAN: Final = float("nan")
+
+
+def names_floats(handle: TableHandle, matched: DataFrame) -> bool:
+    """Whether the predicate of rows that were filtered last of all names a top-level floating-point column."""
+    floats = {column.name.lower() for column in handle.metadata.schema.fields if is_float(column)}
+    if not floats:
+        return False
+    java: Any = matched
+    plan = java._jdf.queryExecution().analyzed()
+    while str(plan.nodeName()) != "Filter":
+        plan = plan.child()
+    named = str(plan.condition().references().toSeq().mkString("\n")).split("\n")
+    return any(name.rpartition("#")[0].lower() in floats for name in named)
+
+
+def skipping(handle: TableHandle, condition: RowFilter) -> Column | None:
+    """A predicate on floating-point columns alone, true for all rows of another one; None where there is none.
+
+    It is one that Iceberg evaluates as Spark does: made of `RowFilter.expression`.
+    """
+    columns = {column.name: column for column in handle.metadata.schema.fields if is_float(column)}
+    return _column(condition.expression, columns)
+
+
+def _column(found: Any, columns: Mapping[str, Field]) -> Column | None:
+    kind = str(found.op().name())
+    if kind in {"AND", "OR"}:
+        left, right = _column(found.left(), columns), _column(found.right(), columns)
+        if left is not None and right is not None:
+            return left & right if kind == "AND" else left | right
+        return None if kind == "OR" else left if right is None else right
+    column = None if kind in {"TRUE", "FALSE"} else columns.get(str(found.ref().name()))
+    return None if column is None else _of_values(kind, found, column)
+
+
+def _of_values(kind: str, found: Any, column: Field) -> Column | None:
+    value, literal = F.col(quoted(column.name)), partial(_literal, column)
+    made: Column | None = None
+    if kind in {"IS_NULL", "NOT_NULL"}:
+        made = value.isNull() if kind == "IS_NULL" else value.isNotNull()
+    elif kind == "IS_NAN":
+        made = value == literal(_NAN)
+    elif kind == "IN":
+        made = value.isin([literal(known.value()) for known in found.literals()])
+    elif kind in _COMPARED:
+        made = getattr(value, _COMPARED[kind])(literal(found.literal().value()))
+    return made
+
+
+def _literal(column: Field, value: float) -> Column:
+    return F.lit(float(value)).cast(column.type_name)

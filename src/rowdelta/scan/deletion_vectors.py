@@ -1,0 +1,114 @@
+"""Deletion vectors as bitmaps, and whether they are sound.
+
+Iceberg's reader checks a vector's checksum, but not its structure: of runs that overflow it makes an empty vector, and
+it takes a Puffin file with unknown flags. The rows that such a vector deletes come back.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from rowdelta.codec import decode_vector
+from rowdelta.errors import FormatError
+from rowdelta.iceberg import footer, together
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pyroaring import BitMap64
+
+    from rowdelta.iceberg import DeleteEntry, TableHandle
+
+# Vectors that lie together are read together: on an object store, to skip this much takes longer than to read it.
+_GAP_BYTES: Final = 64 << 10
+_READ_BYTES: Final = 8 << 20
+_CHECKED_AT_ONCE: Final = 256  # ranges, so that the bitmaps of a large table are not all in memory
+
+
+def read_vectors(handle: TableHandle, entries: Iterable[DeleteEntry]) -> dict[str, BitMap64]:
+    """Vectors by data file; several ranges of Puffin files are read at once, since each waits for storage.
+
+    Raises:
+        FormatError: A vector is damaged, or has another number of positions than its manifest says.
+    """
+    found: dict[str, BitMap64] = {}
+    for some in together(partial(_read, handle), _ranges(entries)):
+        found |= some
+    return found
+
+
+def check_vectors(handle: TableHandle, entries: Iterable[DeleteEntry]) -> int:
+    """Reads deletion vectors and refuses one that cannot be trusted; other delete files are not looked at.
+
+    Returns:
+        How many vectors were read.
+
+    Raises:
+        FormatError: A vector, or the Puffin file that it is in, is damaged; the message names the file.
+    """
+    ranges = _ranges(entry for entry in entries if entry.is_deletion_vector)
+    together(partial(_check_file, handle), list({some[0].path: some[0] for some in ranges}.values()))
+    for start in range(0, len(ranges), _CHECKED_AT_ONCE):
+        together(partial(_check_range, handle), ranges[start : start + _CHECKED_AT_ONCE])
+    return sum(map(len, ranges))
+
+
+def _check_file(handle: TableHandle, entry: DeleteEntry) -> None:
+    try:
+        footer(handle, entry.path, entry.file_size_in_bytes)
+    except FormatError as error:
+        raise _damaged(entry, error) from error
+
+
+def _check_range(handle: TableHandle, neighbours: Sequence[DeleteEntry]) -> None:
+    _read(handle, neighbours)
+
+
+def _damaged(entry: DeleteEntry, error: FormatError) -> FormatError:
+    return FormatError(
+        f"deletion vector {entry.path} at {entry.content_offset}, for {entry.referenced_data_file}: {error.message}",
+        hint="the rows that it deletes cannot be known: restore the file, or roll back to a snapshot from before it",
+    )
+
+
+def _ranges(entries: Iterable[DeleteEntry]) -> list[list[DeleteEntry]]:
+    by_file: dict[str, list[DeleteEntry]] = defaultdict(list)
+    for entry in entries:
+        by_file[entry.path].append(entry)
+    return [neighbours for vectors in by_file.values() for neighbours in _neighbours(vectors)]
+
+
+def _neighbours(vectors: list[DeleteEntry]) -> Iterator[list[DeleteEntry]]:
+    """The vectors of a file, in parts that are read at once."""
+    part: list[DeleteEntry] = []
+    for entry in sorted(vectors, key=lambda one: _span(one)[0]):
+        if part:
+            start, end = _span(part[0])[0], _span(part[-1])[1]
+            if _span(entry)[0] - end > _GAP_BYTES or _span(entry)[1] - start > _READ_BYTES:
+                yield part
+                part = []
+        part.append(entry)
+    yield part
+
+
+def _span(entry: DeleteEntry) -> tuple[int, int]:
+    assert entry.content_offset is not None
+    assert entry.content_size_in_bytes is not None
+    return entry.content_offset, entry.content_offset + entry.content_size_in_bytes
+
+
+def _read(handle: TableHandle, neighbours: Sequence[DeleteEntry]) -> dict[str, BitMap64]:
+    first = _span(neighbours[0])[0]
+    data = handle.io.read(neighbours[0].path, first, max(_span(entry)[1] for entry in neighbours) - first)
+    found = {}
+    for entry in neighbours:
+        assert entry.referenced_data_file is not None
+        start, end = _span(entry)
+        try:
+            vector = decode_vector(data[start - first : end - first], cardinality=entry.record_count)
+        except FormatError as error:
+            raise _damaged(entry, error) from error
+        found[entry.referenced_data_file] = vector
+    return found
