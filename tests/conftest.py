@@ -8,9 +8,11 @@ import hypothesis
 import pytest
 
 from tests.support.golden import GOLDEN, MISSING
+from tests.support.strays import Tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -27,6 +29,20 @@ def table_name(spark: SparkSession) -> Iterator[str]:
     name = f"lake.db.t_{uuid.uuid4().hex[:12]}"
     yield name
     spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+@pytest.fixture(autouse=True)
+def no_strays(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No table that a test made or changed may have a file that its metadata does not name."""
+    if "spark" not in request.fixturenames or request.node.get_closest_marker("strays"):
+        yield
+        return
+    if "table_name" in request.fixturenames:
+        request.getfixturevalue("table_name")  # its table is dropped after the look at it
+    warehouse: Path = request.getfixturevalue("warehouse")
+    tables = Tables(warehouse / "db")
+    yield
+    assert tables.strays() == {}
 
 
 def pytest_report_header() -> str | None:

@@ -24,6 +24,7 @@ def make_old(folder: Path, days: float) -> None:
             os.utime(path, (moment, moment))
 
 
+@pytest.mark.strays("a young one stays")
 def test_orphans_are_listed_then_removed_and_live_vectors_stay(spark: SparkSession, table_name: str) -> None:
     properties = {"write.delete.equality-vector.enabled": "true", "write.delete.hash-map.enabled": "true"}
     table = create(spark, table_name, "id bigint, v string", properties=properties)

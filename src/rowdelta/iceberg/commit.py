@@ -25,6 +25,7 @@ from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
 from rowdelta.iceberg.metadata import parse_snapshot
 from rowdelta.iceberg.shadow import snapshot_files
 from rowdelta.iceberg.vector_manifests import VectorManifests
+from rowdelta.iceberg.written_manifests import WrittenManifests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -267,6 +268,11 @@ def _translated(error: Exception, *, asked: bool) -> RowDeltaError:
     return TableError(f"{what}: {name}: {text}")
 
 
+def _name(path: str) -> str:
+    """What is unique of a metadata file's path, however the rest of it is written."""
+    return path.rpartition("/")[2]
+
+
 class _Attempt:
     """One try to commit, and the metadata files that it wrote."""
 
@@ -274,6 +280,7 @@ class _Attempt:
         self._handle = handle
         self._change = change
         self._written: list[str] = []
+        self._by_iceberg: WrittenManifests | None = None
         self.snapshot: Snapshot | None = None
         self.done = False
         self.in_doubt = False
@@ -294,36 +301,31 @@ class _Attempt:
         return self.done
 
     def _run(self, wait: Callable[[], None]) -> None:
-        handle, table = self._handle, self._handle._table
-        operations = table.operations()
-        transaction = table.newTransaction()
+        handle = self._handle
+        operations = handle._table.operations()
         base = operations.current()
         update = self._change.update
-        if update is not None:
-            update.check(handle, base)
-            transaction = update.transaction(handle, base)
-        delta = self._row_delta(transaction)
-        self._work_here(transaction, delta)
-        delta.commit()  # in the transaction only: nothing is visible yet
-        made = transaction.table().snapshot(handle.branch)
-        snapshot = json.loads(handle.gateway.iceberg.SnapshotParser.toJson(made, False))
-        if self._change.operation is not None:
-            snapshot["summary"]["operation"] = self._change.operation
-        listing = handle.manifests.read(snapshot["manifest-list"])
-        mine = [record for record in listing.records if record["added_snapshot_id"] == snapshot["snapshot-id"]]
-        self._written = [snapshot["manifest-list"], *(record["manifest_path"] for record in mine)]
-        wait()
-        if self._change.validation is not None and self._change.validation.further is not None:
-            self._change.validation.further(Uncommitted(handle, listing, snapshot.get("parent-snapshot-id")))
-        # The snapshot must continue the metadata that it is committed to, whoever else uses this table object.
-        if snapshot["sequence-number"] != base.lastSequenceNumber() + 1:
-            raise _LostRaceError
         encodings = {new.file.path: new.encoding.id for new in self._change.deletes}
         manifests = VectorManifests(handle, operations, encodings)
         try:
-            stale = manifests.complete(snapshot, listing)
+            made = self._made(base, manifests)
+            snapshot = json.loads(handle.gateway.iceberg.SnapshotParser.toJson(made, False))
+            if self._change.operation is not None:
+                snapshot["summary"]["operation"] = self._change.operation
+            listing = handle.manifests.read(snapshot["manifest-list"])
+            mine = [record for record in listing.records if record["added_snapshot_id"] == snapshot["snapshot-id"]]
+            self._written += [snapshot["manifest-list"], *(record["manifest_path"] for record in mine)]
+            wait()
+            if self._change.validation is not None and self._change.validation.further is not None:
+                self._change.validation.further(Uncommitted(handle, listing, snapshot.get("parent-snapshot-id")))
+            # The snapshot must continue the metadata that it is committed to, whoever else uses this table object.
+            if snapshot["sequence-number"] != base.lastSequenceNumber() + 1:
+                raise _LostRaceError
+            needed = {_name(path) for path in (*manifests.complete(snapshot, listing), snapshot["manifest-list"])}
         finally:
             self._written += manifests.written
+        assert self._by_iceberg is not None
+        self._written += self._by_iceberg.manifests()
         builder = handle.gateway.iceberg.TableMetadata.buildFrom(base)
         if update is not None:
             update.apply(handle, builder)
@@ -336,7 +338,25 @@ class _Attempt:
         operations.commit(base, metadata)
         self.done = True  # first: at no moment may it look as if nothing could have been committed
         self.in_doubt = False
-        handle.io.discard(stale)
+        handle.io.discard(path for path in dict.fromkeys(self._written) if _name(path) not in needed)
+
+    def _made(self, base: Any, manifests: VectorManifests) -> Any:
+        """The snapshot, made by Iceberg in a transaction that nobody commits: nothing is visible yet."""
+        handle, update = self._handle, self._change.update
+        start = manifests.mended(base) if update is None else None
+        if update is not None:
+            update.check(handle, base)
+            transaction = update.transaction(handle, base)
+        elif start is not None:
+            name, operations = handle._table.name(), handle._table.operations()
+            transaction = handle.gateway.iceberg.Transactions.replaceTableTransaction(name, operations, start)
+        else:
+            transaction = handle._table.newTransaction()
+        delta = self._row_delta(transaction)
+        self._work_here(transaction, delta)
+        self._by_iceberg = WrittenManifests(handle, transaction, delta)
+        delta.commit()
+        return transaction.table().snapshot(handle.branch)
 
     def clean_up(self, error: Exception | None) -> None:
         """Removes the metadata files of an attempt, unless the catalog may have taken it.
@@ -347,8 +367,11 @@ class _Attempt:
         if self.in_doubt and java is not None:
             cleanable = self._handle.gateway.java_class("org.apache.iceberg.exceptions.CleanableFailure")
             self.in_doubt = not cleanable.isInstance(java)
-        if not self.in_doubt and not self.done:
-            self._handle.io.discard(self._written)
+        if self.in_doubt or self.done:
+            return
+        by_iceberg = self._by_iceberg
+        unseen = [] if by_iceberg is None else [*by_iceberg.manifests(), *by_iceberg.lists()]  # of a commit that failed
+        self._handle.io.discard(dict.fromkeys([*self._written, *unseen]))
 
     def _work_here(self, transaction: Any, delta: Any) -> None:
         """Lets Iceberg read and write few manifests in this thread.

@@ -120,12 +120,16 @@ class DeltaLog:
 
     def log_files(self, first: int, last: int) -> list[LogFile]:
         """The files of the commits of a range that are still there, in order."""
-        found, files = [], self._log.getChangeLogFiles(first, last, self._none, False)
-        while files.hasNext():
-            pair = files.next()
-            status = pair._2()
-            found.append(LogFile(int(pair._1()), str(status.getPath().toString()), int(status.getModificationTime())))
-        return found
+        try:
+            files = self._log.getChangeLogFiles(first, last, self._none, False).toIndexedSeq()
+            pairs = [files.apply(index) for index in range(files.size())]
+        except JavaError as error:
+            raise TableError(f"cannot list the Delta log: {java_message(error)}") from error
+        statuses = [(int(pair._1()), pair._2()) for pair in pairs]
+        return [
+            LogFile(version, str(status.getPath().toString()), int(status.getModificationTime()))
+            for version, status in statuses
+        ]
 
     def read_log_file(self, file: LogFile) -> str:
         """The text of a commit."""

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from rowdelta.errors import CommitConflictError
-from rowdelta.iceberg.java_errors import JavaError, java_message
+from rowdelta.errors import CommitConflictError, TableError
+from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
 from rowdelta.iceberg.names import dotted
+from rowdelta.iceberg.shadow import data_alone
 from rowdelta.iceberg.sql_logic import SqlLogic
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.handle import TableHandle
 
 _FILES_LOOKED_AT: Final = 5_000
+_TASKS_AT_ONCE: Final = 1_000
 
 
 @dataclass(frozen=True)
@@ -161,27 +163,60 @@ def scan_size(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> Sc
         row = table.selectExpr("count(*)", "sum(record_count)", "sum(file_size_in_bytes)").collect()[0]
         return ScanSize(row[0], row[1] or 0, row[2] or 0)
     files = records = size = 0
-    with _tasks(handle, condition) as tasks:
-        for task in tasks:
-            file = task.file()
-            files, records, size = files + 1, records + int(file.recordCount()), size + int(file.fileSizeInBytes())
+    try:
+        with _tasks(handle, snapshot_id, condition) as tasks:
+            for task in tasks:
+                file = task.file()
+                files, records, size = files + 1, records + int(file.recordCount()), size + int(file.fileSizeInBytes())
+    except JavaError as error:
+        raise TableError(
+            f"a scan of {handle.name} cannot be planned: {java_name(error)}: {java_message(error)}",
+            hint="are the files of its metadata still there, and may this user read them?",
+        ) from error
     return ScanSize(files, records, size)
 
 
 @contextmanager
-def _tasks(handle: TableHandle, condition: RowFilter) -> Iterator[Iterator[Any]]:
-    # By the name of the branch: a scan by id would take the filter's columns for those of the snapshot's own schema.
-    scan = handle._table.newScan().useRef(handle.branch).filter(condition.expression).includeColumnStats()
+def _tasks(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> Iterator[Iterator[Any]]:
+    """Iceberg's tasks for the data files that can have matching rows; their deletes may be missing."""
+    scan = _new_scan(handle, snapshot_id).filter(condition.expression).includeColumnStats()
     tasks = scan.planFiles()
     try:
-        yield _each(tasks.iterator())
+        yield _each(handle, tasks.iterator())
     finally:
         tasks.close()
 
 
-def _each(iterator: Any) -> Iterator[Any]:
-    while iterator.hasNext():
-        yield iterator.next()
+def _new_scan(handle: TableHandle, snapshot_id: int) -> Any:
+    """A scan of the branch's head; without its deletes where Iceberg could not plan them.
+
+    Iceberg fails at a vector whose place in its file has been dropped, as every rewrite of its manifest does.
+    """
+    if snapshot_id not in handle.metadata.snapshots:
+        handle.refresh()
+    snapshot = handle.snapshot(snapshot_id)
+    assert snapshot is not None
+    if snapshot.manifest_list is not None:
+        manifests = handle.manifests.read(snapshot.manifest_list).records
+        if any(handle.manifests.lacks_places(manifest) for manifest in manifests if manifest.get("content")):
+            return data_alone(handle, snapshot).newScan()
+    # By the name of the branch: a scan by id would take the filter's columns for those of the snapshot's own schema.
+    return handle._table.newScan().useRef(handle.branch)
+
+
+def _each(handle: TableHandle, iterator: Any) -> Iterator[Any]:
+    """What a Java iterator gives, more at a time the longer it is.
+
+    To py4j's own `next`, a Java exception is the end of the iterator; here it is raised.
+    """
+    guava = handle.gateway.iceberg.relocated.com.google.common.collect
+    wanted = 1
+    while True:
+        members = handle.gateway.members(guava.Lists.newArrayList(guava.Iterators.limit(iterator, wanted)))
+        yield from members
+        if len(members) < wanted:
+            return
+        wanted = min(4 * wanted, _TASKS_AT_ONCE)
 
 
 @dataclass(frozen=True)
@@ -227,7 +262,7 @@ def _look_for_whole_files(handle: TableHandle, snapshot_id: int, condition: RowF
             spec_id: iceberg.expressions.ResidualEvaluator.of(spec, condition.certain, True)
             for spec_id, spec in table.specs().items()
         }
-        with _tasks(handle, condition) as tasks:
+        with _tasks(handle, snapshot_id, condition) as tasks:
             for task in tasks:
                 file = task.file()
                 left = residuals[file.specId()].residualFor(file.partition())

@@ -10,7 +10,7 @@ from rowdelta.iceberg.java_errors import JavaError, java_message
 from rowdelta.iceberg.method_handles import NODE, MethodHandles
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from rowdelta.iceberg.gateway import Gateway
     from rowdelta.iceberg.handle import TableHandle
@@ -65,7 +65,7 @@ def held_paths(handle: TableHandle, paths: Collection[str]) -> set[str]:
     handles, iceberg, io = MethodHandles(handle.gateway), handle.gateway.iceberg, handle._table.io()
     wanted, found = handles.text_set(paths), handle.gateway.jvm.java.util.HashSet()
     contains = handles.function("Predicate", handles.of_collection("contains", wanted))
-    for manifest in head.dataManifests(io):
+    for manifest in _manifests(handle, head.dataManifests):
         lines = iceberg.ManifestFiles.readPaths(manifest, io, handle._table.specs())
         _collect(handle, found, lines, iceberg.io.CloseableIterable.filter(lines, contains))
     return set(handles.texts(found))
@@ -82,13 +82,21 @@ def held_deletes(handle: TableHandle, paths: Collection[str]) -> list[ContentFil
     wanted = handles.of_collection("contains", handles.text_set(paths))
     is_wanted = handles.function("Predicate", handles.then(reference, wanted))
     to_json = handles.method(_PARSER, "toJson", _CONTENT_FILE, _SPEC)
-    for manifest in head.deleteManifests(io):
+    for manifest in _manifests(handle, head.deleteManifests):
         spec = specs.get(manifest.partitionSpecId())
         reader = iceberg.ManifestFiles.readDeleteManifest(manifest, io, specs)
         files = iceberg.io.CloseableIterable.filter(reader, is_wanted)
         as_json = handles.function("Function", handles.with_values(to_json, 1, spec))
         _collect(handle, found, reader, iceberg.io.CloseableIterable.transform(files, as_json))
     return [with_numbers(handle, ContentFile.from_json(text)) for text in handles.texts(found)]
+
+
+def _manifests(handle: TableHandle, listed: Callable[[Any], Any]) -> list[Any]:
+    """The manifests that a method of a snapshot gives."""
+    try:
+        return handle.gateway.members(listed(handle._table.io()))
+    except JavaError as error:
+        raise TableError(f"cannot read the manifest list of {handle.name}: {java_message(error)}") from error
 
 
 def _collect(handle: TableHandle, found: Any, source: Any, items: Any) -> None:

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 from rowdelta.errors import InputError, TableError
 from rowdelta.iceberg.file_io import FileIO, read_in_pieces
 from rowdelta.iceberg.gateway import Gateway
+from rowdelta.iceberg.java_errors import java_message
 from rowdelta.iceberg.manifests import ManifestReader
 from rowdelta.iceberg.metadata import History, Snapshot, TableMetadata, parse_metadata
 from rowdelta.iceberg.names import is_temporary_view
@@ -23,10 +24,17 @@ from rowdelta.iceberg.recent import Recent
 from rowdelta.iceberg.scratch import ScratchFiles
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame, SparkSession
 
     from rowdelta.codec import PuffinFile
 
+_DATA_PATH: Final = "write.data.path"
+_OWN_PROVIDER: Final = "write.location-provider.impl"
+# Iceberg 1.12 refuses both, unless the new property is there as well.
+_OLD_PLACES: Final = ("write.object-storage.path", "write.folder-storage.path")
+_PLACES: Final = {_OWN_PROVIDER, *_OLD_PLACES}
 _MADE_BY_THEMSELVES = {"spark_catalog", "default_iceberg", "default_rewrite_catalog"}
 
 
@@ -99,7 +107,11 @@ class TableHandle:
         return self.metadata
 
     def catch_up(self) -> None:
-        """The same, for whoever need not know yet what the metadata says."""
+        """The same, for whoever need not know yet what the metadata says.
+
+        Every verb begins with this, in any thread: what Iceberg looks up there must come from the table's own session.
+        """
+        self.gateway.activate()
         try:
             self._table.refresh()
         except (Py4JJavaError, PySparkException) as error:
@@ -170,7 +182,23 @@ class TableHandle:
 
     def new_data_location(self, file_name: str) -> str:
         """Where the table wants a new file of this name."""
-        return str(self._table.locationProvider().newDataLocation(file_name))
+        return str(self.location_provider().newDataLocation(file_name))
+
+    def location_provider(self) -> Any:
+        """What says where new data and delete files go.
+
+        Raises:
+            TableError: Iceberg does not accept the table's properties. Such a table can be read, but not written.
+        """
+        try:
+            return self._table.locationProvider()
+        except (Py4JJavaError, PySparkException) as error:
+            raise _location_error(self.name, self.metadata.properties, error) from error
+
+    def check_locations(self) -> None:
+        """Refuses a table whose properties do not say where new files go, before anything is written."""
+        if _PLACES & self.metadata.properties.keys():
+            self.location_provider()
 
     def snapshot(self, snapshot_id: int | None = None) -> Snapshot | None:
         """The snapshot of an id, or the head of this handle's branch."""
@@ -252,6 +280,21 @@ def _load_error(spark: SparkSession, name: str, error: Exception) -> TableError:
     if "ParseException" in kind:
         return TableError(f"{name!r} is not a table name", hint="quote a part with backticks: lake.db.`my table`")
     return TableError(f"cannot load {name}: {kind}: {text}")
+
+
+def _location_error(name: str, properties: Mapping[str, str], error: Exception) -> TableError:
+    """Properties that Iceberg no longer accepts are named in the order in which it looks at them."""
+    text = f"cannot write to {name}: {java_message(error)}"
+    old = next((place for place in _OLD_PLACES if place in properties and place in text), None)
+    if old is None:
+        return TableError(text, hint=f"is {_OWN_PROVIDER} of this table what it should be?")
+    # What the table was told long ago may have quotes in it.
+    folder = properties[old].replace("\\", "\\\\").replace("'", "\\'")
+    return TableError(
+        text,
+        hint=f"ALTER TABLE {name} SET TBLPROPERTIES ('{_DATA_PATH}'='{folder}'); "
+        f"ALTER TABLE {name} UNSET TBLPROPERTIES ('{old}')",
+    )
 
 
 def _hint_for_missing(spark: SparkSession, name: str) -> str:

@@ -22,6 +22,7 @@ def find_orphans(handle: TableHandle, older_than_ms: int, location: str | None =
     catalog, name = handle.full_name.split(".", 1)
     arguments = {
         "table": _quoted(name),
+        "prefix_listing": "true" if _lists_by_itself(handle) else "false",
         "older_than": f"TIMESTAMP '{time:%Y-%m-%d %H:%M:%S}.{older_than_ms % 1000:03} UTC'",
         "dry_run": "true",
         **({} if location is None else {"location": _quoted(location)}),
@@ -35,6 +36,12 @@ def find_orphans(handle: TableHandle, older_than_ms: int, location: str | None =
         raise TableError(f"orphan files cannot be listed: {java_name(error)}: {java_message(error)}") from error
     needed = {path.rsplit("/", 1)[-1] for path in in_use}
     return sorted(row[0] for row in rows if row[0].rsplit("/", 1)[-1] not in needed)
+
+
+def _lists_by_itself(handle: TableHandle) -> bool:
+    """Whether the table's FileIO can list a folder; else Hadoop must, and it need not know the storage at all."""
+    prefixes = handle.gateway.java_class("org.apache.iceberg.io.SupportsPrefixOperations")
+    return bool(prefixes.isInstance(handle._table.io()))
 
 
 def _quoted(text: str) -> str:

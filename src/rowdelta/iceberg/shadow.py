@@ -125,6 +125,15 @@ def shadow(
     return Shadow(as_frame(handle, table), partition_names(handle, table))
 
 
+def data_alone(handle: TableHandle, snapshot: Snapshot) -> Any:
+    """A table in memory with the data files of a snapshot and none of its deletes, to plan a scan of."""
+    assert snapshot.manifest_list is not None
+    listing = handle.manifests.read(snapshot.manifest_list)
+    data = [manifest for manifest in listing.records if not manifest.get("content")]
+    listing = _listing(handle, SnapshotFiles(snapshot, replace(listing, records=data), (), ()), None)
+    return static_table(handle, _document(handle, snapshot.id, handle.metadata.current_schema_id, []), listing)
+
+
 def is_read_as_it_is(handle: TableHandle, files: SnapshotFiles) -> bool:
     """Whether the shadow of a snapshot, read with the newest schema, is the table itself: nothing of it is made up."""
     metadata = handle.metadata
@@ -152,7 +161,7 @@ def _pinned(handle: TableHandle, metadata: Any) -> Any:
     The branch is named even if it is main: else Spark's setting `spark.wap.branch` would choose another.
     """
     iceberg, table = handle.gateway.iceberg, handle._table
-    operations = iceberg.StaticTableOperations(metadata, table.io(), table.locationProvider())
+    operations = iceberg.StaticTableOperations(metadata, table.io())
     return iceberg.spark.source.SparkTable(iceberg.BaseTable(operations, table.name())).copyWithBranch(handle.branch)
 
 
@@ -283,7 +292,7 @@ def static_table(handle: TableHandle, document: dict[str, Any], listing: AvroFil
     (snapshot,) = document["snapshots"]
     document = document | {"snapshots": [{**snapshot, "manifest-list": location}]}
     metadata = iceberg.TableMetadataParser.fromJson(json.dumps(document))
-    operations = iceberg.StaticTableOperations(metadata, table.io(), table.locationProvider())
+    operations = iceberg.StaticTableOperations(metadata, table.io())
     made = iceberg.BaseTable(operations, table.name())
     files = iceberg.inmemory.InMemoryFileIO()
     try:

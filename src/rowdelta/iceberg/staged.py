@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.iceberg.content_files import ContentFile, from_java
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from rowdelta.iceberg.handle import TableHandle
+
+_STAGING_CATALOG: Final = "spark.sql.catalog.default_rewrite_catalog"
 
 
 class StagedFiles:
@@ -100,8 +102,18 @@ def stage_key_files(
     pseudo["format-version"] = 2
     iceberg, table = handle.gateway.iceberg, handle._table
     metadata = iceberg.TableMetadataParser.fromJson(json.dumps(pseudo))
-    operations = iceberg.StaticTableOperations(metadata, table.io(), table.locationProvider())
+    operations = iceberg.StaticTableOperations(metadata, table.io(), handle.location_provider())
     return [from_java(handle, file) for file in _stage(handle, iceberg.BaseTable(operations, table.name()), keys)]
+
+
+def _name_catalog(frame: DataFrame) -> None:
+    """Gives the frame's session the catalog of staged writes.
+
+    Iceberg does so with the session that is active in the thread, and in a new thread that may be another one.
+    """
+    conf = frame.sparkSession.conf
+    if conf.get(_STAGING_CATALOG, None) is None:
+        conf.set(_STAGING_CATALOG, "org.apache.iceberg.spark.SparkRewriteTableCatalog")
 
 
 def _stage(handle: TableHandle, target: Any, frame: DataFrame) -> list[Any]:
@@ -110,6 +122,7 @@ def _stage(handle: TableHandle, target: Any, frame: DataFrame) -> list[Any]:
     cache = gateway.static_call("org.apache.iceberg.spark.SparkTableCache", "get")
     coordinator = gateway.iceberg.spark.FileRewriteCoordinator.get()
     cache.add(group, target)
+    _name_catalog(frame)
     try:
         frame.write.format("iceberg").mode("append").option("distribution-mode", "none").option(
             "fanout-enabled", "true"

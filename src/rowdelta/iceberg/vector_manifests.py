@@ -1,16 +1,20 @@
 """Manifests of vectors, written whole.
 
 Iceberg's manifest writer leaves out where the blob of an equality delete vector lies, and then cannot plan or remove
-the entry. So the manifests of a new snapshot that hold vectors are written once more, one vector each.
+the entry. So the manifests of a new snapshot that hold vectors are written once more, one vector each. Where another
+writer has dropped the places from older ones, these are written whole before Iceberg looks at them: any commit that
+removes data files may remove vectors as well, those that are older than all data that is left.
 """
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.iceberg.file_io import together
+from rowdelta.iceberg.handle import metadata_document
 from rowdelta.iceberg.manifests import EQUALITY, AvroFile, with_encoding
 from rowdelta.iceberg.puffin_footers import footer
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.handle import TableHandle
 
 _PUFFIN: Final = "PUFFIN"
+_TOTAL: Final = "total-equality-deletes"
 _MERGED_AT: Final = "commit.manifest.min-count-to-merge"
 
 
@@ -27,7 +32,7 @@ class VectorManifests:
     """Completes the manifests of a snapshot that is about to be committed.
 
     Attributes:
-        written: Every file that is written in the end, to be removed should the commit fail.
+        written: Every file that was written here; those that the snapshot does not name in the end are not needed.
     """
 
     def __init__(self, handle: TableHandle, operations: Any, encodings: Mapping[str, int]) -> None:
@@ -35,37 +40,64 @@ class VectorManifests:
         self._operations = operations
         self._encodings = encodings
         self.written: list[str] = []
-        self._contents: list[bytes] = []
+        self._to_write: list[tuple[str, bytes]] = []
+
+    def mended(self, base: Any) -> Any | None:
+        """The table's metadata with the places of all vectors of the branch's head; None where they are there already.
+
+        Earlier snapshots have the old manifests, so these stay.
+        """
+        head = self._head(base)
+        if head is None or "manifest-list" not in head or head["summary"].get(_TOTAL) == "0":
+            return None
+        listing, manifests = self._handle.manifests.read(head["manifest-list"]), self._handle.manifests
+        if not any(record["content"] and manifests.lacks_places(record) for record in listing.records):
+            return None
+        records = [
+            self._manifest(record, self._filled(record["manifest_path"]))
+            if record["content"] and manifests.lacks_places(record)
+            else record
+            for record in listing.records
+        ]
+        location = self._put(f"snap-{head['snapshot-id']}-1-{uuid.uuid4()}.avro", replace(listing, records=records))
+        self._write()
+        document = metadata_document(self._handle.gateway, base)
+        for snapshot in document["snapshots"]:
+            if snapshot["snapshot-id"] == head["snapshot-id"]:
+                snapshot["manifest-list"] = location
+        return self._handle.gateway.iceberg.TableMetadataParser.fromJson(json.dumps(document))
 
     def complete(self, snapshot: dict[str, Any], listing: AvroFile) -> list[str]:
-        """Rewrites the new manifests that hold vectors and points the snapshot at them; returns what is not needed.
-
-        An older manifest in which another writer dropped the places of vectors is written whole as well. Earlier
-        snapshots have it, so it stays.
-        """
+        """Rewrites the new manifests that hold vectors, points the snapshot at them, and returns all its manifests."""
+        as_it_is = [record["manifest_path"] for record in listing.records]
         if not self._may_have_vectors(snapshot):
-            return []
-        stale, records, mended = [], [], False
-        room = self._room(listing)
+            return as_it_is
+        records, room = [], self._room(listing)
         for record in listing.records:
             new = record["content"] and record["added_snapshot_id"] == snapshot["snapshot-id"]
-            if record["content"] and not new and self._handle.manifests.lacks_places(record):
-                records.append(self._manifest(record, self._mended(record["manifest_path"])))
-                mended = True
-                continue
             avro = self._handle.manifests.read(record["manifest_path"]) if new else None
             if avro is None or not any(map(_is_vector, avro.records)):
                 records.append(record)
-                continue
-            stale.append(record["manifest_path"])
-            records += [self._manifest(record, part) for part in self._parts(avro, room)]
-        if not stale and not mended:
-            return []
-        stale.append(snapshot["manifest-list"])
+            else:
+                records += [self._manifest(record, part) for part in self._parts(avro, room)]
+        if not self._to_write:
+            return as_it_is
         name = f"snap-{snapshot['snapshot-id']}-1-{uuid.uuid4()}.avro"
-        snapshot["manifest-list"] = self._put(name, replace(listing, records=records).to_bytes())
-        together(lambda file: self._handle.io.write(*file), list(zip(self.written, self._contents, strict=True)))
-        return stale
+        snapshot["manifest-list"] = self._put(name, replace(listing, records=records))
+        self._write()
+        return [record["manifest_path"] for record in records]
+
+    def _head(self, base: Any) -> dict[str, Any] | None:
+        """What some metadata says of the head of the branch; the handle mostly knows it."""
+        state, branch = self._handle.state, self._handle.branch
+        if base.metadataFileLocation() == state.location:
+            head = state.metadata.head(branch)
+            return None if head is None else self._handle.snapshot_document(head.id)
+        reference = base.ref(branch)
+        if reference is None:
+            return None
+        found = base.snapshot(reference.snapshotId())
+        return dict(json.loads(self._handle.gateway.iceberg.SnapshotParser.toJson(found)))
 
     def _may_have_vectors(self, snapshot: dict[str, Any]) -> bool:
         """Whether the snapshot may have vectors; its summary is not believed, since the totals of others may drift.
@@ -73,7 +105,7 @@ class VectorManifests:
         A change has read the deletes of the snapshot before it, mostly, so to look there costs nothing.
         """
         summary = snapshot["summary"]
-        if summary.get("total-equality-deletes") != "0" or "added-equality-deletes" in summary:
+        if summary.get(_TOTAL) != "0" or "added-equality-deletes" in summary:
             return True
         parent_id = snapshot.get("parent-snapshot-id")
         if parent_id is None:
@@ -94,7 +126,7 @@ class VectorManifests:
         merged_at = int(self._handle.metadata.properties.get(_MERGED_AT, 100))
         return merged_at // 2 - sum(bool(record["content"]) for record in listing.records)
 
-    def _mended(self, path: str) -> AvroFile:
+    def _filled(self, path: str) -> AvroFile:
         avro = self._handle.manifests.read(path)
         for record in avro.records:
             if _is_vector(record):
@@ -120,22 +152,25 @@ class VectorManifests:
         file["content_offset"], file["content_size_in_bytes"] = blob.offset, blob.length
 
     def _manifest(self, record: dict[str, Any], part: AvroFile) -> dict[str, Any]:
-        data = part.to_bytes()
-        path = self._put(f"{uuid.uuid4()}-m0.avro", data)
+        path = self._put(f"{uuid.uuid4()}-m0.avro", part)
         self._handle.manifests.has_all_places(path)
         counts = {f"{name}_{what}_count": 0 for name in ("added", "existing", "deleted") for what in ("files", "rows")}
         for entry in part.records:
             status = ("existing", "added", "deleted")[entry["status"]]
             counts[f"{status}_files_count"] += 1
             counts[f"{status}_rows_count"] += entry["data_file"]["record_count"]
-        return {**record, **counts, "manifest_path": path, "manifest_length": len(data)}
+        return {**record, **counts, "manifest_path": path, "manifest_length": len(self._to_write[-1][1])}
 
-    def _put(self, name: str, data: bytes) -> str:
+    def _put(self, name: str, file: AvroFile) -> str:
         """Where a new metadata file will be; all are written at once."""
         path = str(self._operations.metadataFileLocation(name))
         self.written.append(path)
-        self._contents.append(data)
+        self._to_write.append((path, file.to_bytes()))
         return path
+
+    def _write(self) -> None:
+        files, self._to_write = self._to_write, []
+        together(lambda file: self._handle.io.write(*file), files)
 
 
 def _is_vector(record: dict[str, Any]) -> bool:

@@ -199,6 +199,7 @@ class DeleteKeys(Operation[DeleteKeysResult]):
     ) -> None:
         check_frame(keys, "keys")
         handle.refresh()
+        handle.check_locations()
         self._handle = handle
         self._keys = check_keys(handle, keys, key, scope)
         self._writer = KeyWriter(handle, self._keys, encoding)
@@ -233,6 +234,7 @@ class DeleteKeys(Operation[DeleteKeysResult]):
         """Writes the keys down and commits them in one snapshot; an empty batch commits nothing."""
         started = time.monotonic()
         self._handle.refresh()
+        self._handle.check_locations()
         prepared = self._prepare()
         written = self._writer.write(prepared)
         if not written:

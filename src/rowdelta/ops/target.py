@@ -123,6 +123,7 @@ def open_target(handle: TableHandle) -> Target:
             f"{handle.name} is of format version 1, which has no row-level deletes",
             hint="ALTER TABLE ... SET TBLPROPERTIES ('format-version'='2')",
         )
+    handle.check_locations()
     head = handle.snapshot()
     files = None if head is None else snapshot_files(handle, head)
     if files is not None:

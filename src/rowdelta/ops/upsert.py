@@ -77,6 +77,7 @@ class Upsert(Operation[UpsertResult]):
     ) -> None:
         check_frame(changes, "changes")
         handle.refresh()
+        handle.check_locations()
         self._handle = handle
         self._changes = changes
         self._rules = rules.checked(handle)
@@ -123,6 +124,7 @@ class Upsert(Operation[UpsertResult]):
         """As `execute`, with a last look before anything is written: the changes have been computed by then."""
         started = time.monotonic()
         self._handle.refresh()
+        self._handle.check_locations()
         if self._merge_schema:
             check = self._grown(check)
         if self._columns is not None:

@@ -1,0 +1,68 @@
+"""Every manifest that Iceberg wrote on the way to a snapshot, also those that it does not need in the end.
+
+It merges manifests, also those of the same commit, and a commit that fails may have written some already. Iceberg lists
+what can go, and a transaction removes these files when it is committed. Ours never is, and a manifest that was being
+written when something failed is in no list. But all names count up: `<uuid>-m0.avro`, `<uuid>-m1.avro`, and so on.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from rowdelta.iceberg.java_errors import JavaError, java_message
+
+if TYPE_CHECKING:
+    from rowdelta.iceberg.gateway import Gateway
+    from rowdelta.iceberg.handle import TableHandle
+
+log: Final = logging.getLogger("rowdelta")
+_PRODUCER: Final = "org.apache.iceberg.SnapshotProducer"
+
+
+class WrittenManifests:
+    """The metadata files of one snapshot that Iceberg makes.
+
+    Args:
+        handle: The table.
+        transaction: Iceberg's transaction that the snapshot belongs to; it knows the folder.
+        producer: Iceberg's update that makes the snapshot, such as a `RowDelta`.
+    """
+
+    def __init__(self, handle: TableHandle, transaction: Any, producer: Any) -> None:
+        self._gateway = handle.gateway
+        self._transaction = transaction
+        self._producer = producer
+
+    def manifests(self) -> list[str]:
+        """Every manifest that was written so far."""
+        try:
+            count = int(self._field("manifestCount"))  # py4j makes a number of any of Java's
+            if not count:
+                return []
+            operations, uuid = self._transaction.table().operations(), self._field("commitUUID")
+            return [str(operations.metadataFileLocation(f"{uuid}-m{number}.avro")) for number in range(count)]
+        except JavaError as error:
+            return self._unknown(error)
+
+    def lists(self) -> list[str]:
+        """Every manifest list that was written so far."""
+        try:
+            return [str(location) for location in self._gateway.members(self._field("manifestLists"))]
+        except JavaError as error:
+            return self._unknown(error)
+
+    @staticmethod
+    def _unknown(error: Exception) -> list[str]:
+        log.warning("manifests that are not needed may stay behind: this Iceberg hides them (%s)", java_message(error))
+        return []
+
+    def _field(self, name: str) -> Any:
+        """What Iceberg keeps to itself."""
+        return self._gateway.once(_PRODUCER, name, make=lambda: _find_field(self._gateway, name)).get(self._producer)
+
+
+def _find_field(gateway: Gateway, name: str) -> Any:
+    found = gateway.java_class(_PRODUCER).getDeclaredField(name)
+    found.setAccessible(True)
+    return found
