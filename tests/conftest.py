@@ -10,7 +10,7 @@ import pytest
 from tests.support.golden import GOLDEN, MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -27,6 +27,14 @@ def table_name(spark: SparkSession) -> Iterator[str]:
     name = f"lake.db.t_{uuid.uuid4().hex[:12]}"
     yield name
     spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+@pytest.fixture
+def session_zone(spark: SparkSession) -> Iterator[Callable[[str], None]]:
+    """Sets the session's time zone, until the test is over."""
+    before = str(spark.conf.get("spark.sql.session.timeZone"))
+    yield lambda name: spark.conf.set("spark.sql.session.timeZone", name)
+    spark.conf.set("spark.sql.session.timeZone", before)
 
 
 def pytest_report_header() -> str | None:

@@ -6,11 +6,14 @@ the entry. So the manifests of a new snapshot that hold vectors are written once
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from rowdelta.errors import FormatError
 from rowdelta.iceberg.file_io import together
+from rowdelta.iceberg.java_errors import JavaError, java_message
 from rowdelta.iceberg.manifests import EQUALITY, AvroFile, with_encoding
 from rowdelta.iceberg.puffin_footers import footer
 
@@ -36,6 +39,7 @@ class VectorManifests:
         self._encodings = encodings
         self.written: list[str] = []
         self._contents: list[bytes] = []
+        self._entries: dict[str, int] = {}
 
     def complete(self, snapshot: dict[str, Any], listing: AvroFile) -> list[str]:
         """Rewrites the new manifests that hold vectors and points the snapshot at them; returns what is not needed.
@@ -64,6 +68,7 @@ class VectorManifests:
         stale.append(snapshot["manifest-list"])
         name = f"snap-{snapshot['snapshot-id']}-1-{uuid.uuid4()}.avro"
         snapshot["manifest-list"] = self._put(name, replace(listing, records=records).to_bytes())
+        self._prove(snapshot)
         together(lambda file: self._handle.io.write(*file), list(zip(self.written, self._contents, strict=True)))
         return stale
 
@@ -122,13 +127,48 @@ class VectorManifests:
     def _manifest(self, record: dict[str, Any], part: AvroFile) -> dict[str, Any]:
         data = part.to_bytes()
         path = self._put(f"{uuid.uuid4()}-m0.avro", data)
-        self._handle.manifests.has_all_places(path)
         counts = {f"{name}_{what}_count": 0 for name in ("added", "existing", "deleted") for what in ("files", "rows")}
         for entry in part.records:
             status = ("existing", "added", "deleted")[entry["status"]]
             counts[f"{status}_files_count"] += 1
             counts[f"{status}_rows_count"] += entry["data_file"]["record_count"]
-        return {**record, **counts, "manifest_path": path, "manifest_length": len(data)}
+        made = {**record, **counts, "manifest_path": path, "manifest_length": len(data)}
+        self._entries[path] = len(self._handle.manifests.learn(made, data))
+        return made
+
+    def _prove(self, snapshot: dict[str, Any]) -> None:
+        """Reads the new files with Iceberg's own reader, out of memory: what it cannot read is not committed.
+
+        Raises:
+            FormatError: It finds something else than what was written, or fails.
+        """
+        iceberg = self._handle.gateway.iceberg
+        size = iceberg.relocated.com.google.common.collect.Iterables.size
+        files = iceberg.inmemory.InMemoryFileIO()
+        try:
+            for path, data in zip(self.written, self._contents, strict=True):
+                files.addFile(path, data)
+            made = iceberg.SnapshotParser.fromJson(json.dumps(snapshot))
+            specs = self._operations.current().specsById()
+            found = {}
+            for manifest in self._handle.gateway.members(made.deleteManifests(files)):
+                if manifest.path() in self._entries:
+                    reader = iceberg.ManifestFiles.readDeleteManifest(manifest, files, specs)
+                    found[str(manifest.path())] = int(size(reader))
+                    reader.close()
+        except JavaError as error:
+            raise FormatError(
+                f"Iceberg cannot read the manifests of vectors that were made: {java_message(error)}",
+                hint="nothing was committed; please report this with the table's schema and partition spec",
+            ) from error
+        finally:
+            for path in self.written:
+                files.deleteFile(path)  # all objects of the class have the same files
+        if found != self._entries:
+            raise FormatError(
+                f"Iceberg reads {sum(found.values())} deletes in manifests of {sum(self._entries.values())}",
+                hint="nothing was committed; please report this with the table's schema and partition spec",
+            )
 
     def _put(self, name: str, data: bytes) -> str:
         """Where a new metadata file will be; all are written at once."""

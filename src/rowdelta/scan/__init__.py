@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from rowdelta.scan.checks import check_deletes
 from rowdelta.scan.filters import PARTITION, SPEC
+from rowdelta.scan.hashed_keys import check_type, hashed_keys
 from rowdelta.scan.integer_keys import IntegerKeys, integer_sql, is_integer
 from rowdelta.scan.key_bits import KeyBits, key_bits
-from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unpack_words
+from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unpack_words, vector_keys
 from rowdelta.scan.names import check_names
 from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, live_rows, quote
 from rowdelta.scan.scopes import scope_of
@@ -23,8 +24,10 @@ __all__ = [
     "block_and_bit",
     "check_deletes",
     "check_names",
+    "check_type",
     "create_view",
     "forget_keys",
+    "hashed_keys",
     "integer_keys",
     "integer_sql",
     "is_integer",
@@ -35,4 +38,5 @@ __all__ = [
     "refresh_views",
     "scope_of",
     "unpack_words",
+    "vector_keys",
 ]
