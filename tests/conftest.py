@@ -11,7 +11,7 @@ from tests.support.golden import GOLDEN, MISSING
 from tests.support.strays import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -43,6 +43,14 @@ def no_strays(request: pytest.FixtureRequest) -> Iterator[None]:
     tables = Tables(warehouse / "db")
     yield
     assert tables.strays() == {}
+
+
+@pytest.fixture
+def session_zone(spark: SparkSession) -> Iterator[Callable[[str], None]]:
+    """Sets the session's time zone, until the test is over."""
+    before = str(spark.conf.get("spark.sql.session.timeZone"))
+    yield lambda name: spark.conf.set("spark.sql.session.timeZone", name)
+    spark.conf.set("spark.sql.session.timeZone", before)
 
 
 def pytest_report_header() -> str | None:

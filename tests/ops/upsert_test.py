@@ -148,6 +148,37 @@ def test_bad_changes_leave_the_schema_as_it_is(
     assert_same_rows(table.read(), [(1, "a", 5)])
 
 
+def test_a_refused_upsert_leaves_the_schema_as_it_is(spark: SparkSession, table_name: str) -> None:
+    """Whatever is refused, and wherever, is refused before a column is added or widened."""
+    table = create(spark, table_name, "id int, region string, n int, v string", "region", properties=EDV)
+    batch = spark.sql("SELECT 7L id, 'EU' region, 5L n, 'a' v, 1 extra")
+    before = (spark.table(table_name).dtypes, stored_files(table), table.refresh().metadata.specs)
+    refused: list[tuple[str, dict[str, Any], Any]] = [
+        ("cannot write the deletes as hash-map", {"key": "id", "encoding": "hash-map"}, batch),
+        ("nonsense", {"key": "id", "encoding": "nonsense"}, batch),
+        ("nonsense", {"key": "id", "scope": "nonsense"}, batch),
+        (
+            "cannot be a key",
+            {"key": ["id", "x"]},
+            batch.withColumnRenamed("extra", "x").selectExpr("* except (x)", "1D x"),
+        ),
+        ("'n'", {"key": "id"}, batch.selectExpr("* except (n)", "array(1) n")),
+        ("'n'", {"key": "id", "columns": ["n", "extra"]}, batch.selectExpr("* except (n)", "array(1) n")),
+        ("no key", {"key": "id", "columns": ["extra"]}, batch.selectExpr("* except (id)", "cast(null as bigint) id")),
+        ("equally new", {"key": "id", "columns": ["extra"]}, batch.unionAll(batch.selectExpr("* except (extra)", "2"))),
+        ("extra", {"key": "id"}, batch.selectExpr("* except (extra)", "INTERVAL '1' DAY extra")),
+    ]
+    for message, arguments, changes in refused:
+        with pytest.raises(rd.RowDeltaError, match=message):
+            table.upsert(changes, merge_schema=True, **arguments).execute()
+        now = (spark.table(table_name).dtypes, stored_files(table), table.refresh().metadata.specs)
+        assert now == before, message
+    assert table.upsert(batch, "id", merge_schema=True).execute().rows_inserted == 1
+    assert [kind for _, kind in table.read().dtypes] == ["bigint", "string", "bigint", "string", "int"]
+    table.upsert(spark.sql("SELECT 7L id, 9 more"), "id", columns=["more"], merge_schema=True).execute()
+    assert_same_rows(table.read(), [(7, "EU", 5, "a", 1, 9)])
+
+
 @pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_keys_are_deleted_where_older_snapshots_have_expired(
     spark: SparkSession, table_name: str, version: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rowdelta.iceberg.arrow import arrow_frame
+from rowdelta.iceberg.arrow import arrow_frame, plain_values
 from rowdelta.iceberg.bounds import comparable
 from rowdelta.iceberg.commit import (
     NewDelete,
@@ -19,6 +19,7 @@ from rowdelta.iceberg.data_footers import footer_files, parquet_footers
 from rowdelta.iceberg.delete_files import encoding_of, list_delete_files, partition_text
 from rowdelta.iceberg.delete_rows import column_path, delete_rows, position_rows
 from rowdelta.iceberg.delta_log import DeltaLog, DeltaSnapshot, LogFile
+from rowdelta.iceberg.drafts import draft
 from rowdelta.iceberg.expiry import (
     ExpiredFiles,
     Expiry,
@@ -74,6 +75,7 @@ from rowdelta.iceberg.residuals import partition_residuals
 from rowdelta.iceberg.shadow import SnapshotFiles, files_of, is_read_as_it_is, shadow, snapshot_files
 from rowdelta.iceberg.spark_errors import check_running, quiet_tasks, spark_errors
 from rowdelta.iceberg.skipping import names_floats, skipping
+from rowdelta.iceberg.single_values import json_values
 from rowdelta.iceberg.specs import unpartitioned_spec
 from rowdelta.iceberg.sql_expression import check_expression, check_value
 from rowdelta.iceberg.staged import StagedFiles, stage_key_files, stage_rows
@@ -135,6 +137,7 @@ __all__ = [
     "create_branch",
     "delete_files",
     "delete_rows",
+    "draft",
     "drop_branch",
     "encoding_of",
     "expire_all",
@@ -156,6 +159,7 @@ __all__ = [
     "interruptible",
     "inventory_of",
     "is_read_as_it_is",
+    "json_values",
     "later_deletes",
     "list_delete_files",
     "marked",
@@ -168,6 +172,7 @@ __all__ = [
     "partition_names",
     "partition_residuals",
     "partition_text",
+    "plain_values",
     "plan_expiry",
     "position_rows",
     "quiet_tasks",

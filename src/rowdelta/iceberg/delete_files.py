@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -11,6 +9,7 @@ import pyarrow as pa
 from rowdelta.iceberg.arrow import arrow_frame
 from rowdelta.iceberg.inventory import Inventory, LiveDelete, take_inventory
 from rowdelta.iceberg.puffin_footers import only_blob
+from rowdelta.iceberg.single_values import shown
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -91,19 +90,8 @@ def partition_text(metadata: TableMetadata, spec_id: int, partition: tuple[Any, 
     spec = metadata.specs[spec_id]
     if spec.is_unpartitioned:
         return None
-    return "/".join(f"{part.name}={_text(value)}" for part, value in zip(spec.fields, partition, strict=True))
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, dt.datetime):
-        return value.replace(tzinfo=None).isoformat(sep=" ")
-    if isinstance(value, Decimal):
-        return f"{value:f}"
-    return value.hex() if isinstance(value, bytes) else str(value)
+    parts = zip(spec.fields, metadata.partition_types[spec_id], partition, strict=True)
+    return "/".join(f"{part.name}={shown(kind, value)}" for part, kind, value in parts)
 
 
 def _key_names(metadata: TableMetadata, entry: DeleteEntry) -> list[str] | None:

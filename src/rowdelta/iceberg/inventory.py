@@ -7,7 +7,6 @@ few passes over the files of its own scope that are old enough.
 
 from __future__ import annotations
 
-import datetime as dt
 import uuid
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.shadow import SnapshotFiles
 
 _UNKNOWN: Final = -1
-_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -194,22 +192,16 @@ class _RankedColumn:
 def scope(spec_id: int, partition: tuple[Any, ...]) -> tuple[Any, ...]:
     """A partition of a spec as a key.
 
-    A NaN is itself. Some writers leave the logical type of a value out, so that a day is a date or a number.
+    A NaN is itself.
 
     Examples:
-        >>> scope(0, (dt.date(1970, 1, 3), dt.datetime(1970, 1, 1, 0, 0, 1), float("nan"), None))
-        (0, 2, 1000000, 'NaN', None)
+        >>> scope(0, (2, float("nan"), None))
+        (0, 2, 'NaN', None)
     """
     return (spec_id, *map(_plain, partition))
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, dt.datetime):
-        return (value - (_EPOCH if value.tzinfo else _EPOCH.replace(tzinfo=None))) // dt.timedelta(microseconds=1)
-    if isinstance(value, dt.date):
-        return value.toordinal() - _EPOCH.toordinal()
-    if isinstance(value, dt.time):
-        return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
     if isinstance(value, uuid.UUID):
         return value.bytes
     return "NaN" if value != value else value  # noqa: PLR0124 - only NaN differs

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -36,11 +37,29 @@ DELETE_FILE_PATH_ID: Final = 2147483546
 _CACHED_BYTES: Final = 16 << 20
 _CACHED_BYTES_EACH: Final = 1 << 20
 _CACHED_BETWEEN: Final = 1 << 18
+# What every Avro file starts with, and the logical types that fastavro would make Python's dates and times of.
+_HEADER: Final = fastavro.parse_schema(
+    {
+        "type": "record",
+        "name": "header",
+        "fields": [
+            {"name": "magic", "type": {"type": "fixed", "name": "magic", "size": 4}},
+            {"name": "meta", "type": {"type": "map", "values": "bytes"}},
+            {"name": "sync", "type": {"type": "fixed", "name": "sync", "size": 16}},
+        ],
+    }
+)
+_SCHEMA: Final = "avro.schema"
+_TIMES: Final = ("date", "time-", "timestamp-", "local-timestamp-")
+_SIGNS_OF_TIMES: Final = (b'"date"', b'"time-', b"timestamp-")
 
 
 @dataclass(frozen=True)
 class AvroFile:
-    """An Avro file in memory: its records, its schema, and the key-value metadata of its writer."""
+    """An Avro file in memory: its records, its schema, and the key-value metadata of its writer.
+
+    Dates and times are the numbers that the file holds: days, and micro- or nanoseconds.
+    """
 
     schema: dict[str, Any]
     records: list[dict[str, Any]]
@@ -51,6 +70,49 @@ class AvroFile:
         out = io.BytesIO()
         fastavro.writer(out, self.schema, self.records, codec="deflate", metadata=self.metadata)
         return out.getvalue()
+
+    @classmethod
+    def parse(cls, path: str, data: bytes) -> AvroFile:
+        """Reads a file's bytes.
+
+        Raises:
+            FormatError: They are no Avro file; `path` is named.
+        """
+        try:
+            with_times, stream = _without_times(data)
+            reader = fastavro.reader(stream)
+            schema: Any = reader.writer_schema if with_times is None else with_times
+            records: list[Any] = list(reader)
+            keep = {key: value for key, value in reader.metadata.items() if not key.startswith("avro.")}
+        except (ValueError, EOFError, TypeError, KeyError, IndexError, StopIteration) as error:
+            raise FormatError(f"{path} is not an Avro file: {error}", hint="the metadata file is damaged") from error
+        return cls(schema, records, keep)
+
+
+def _without_times(data: bytes) -> tuple[Any, io.BytesIO]:
+    """The schema of a file that has dates or times, and the file with a schema in which they are numbers."""
+    stream = io.BytesIO(data)
+    header: Any = fastavro.schemaless_reader(stream, _HEADER, None)
+    written = header["meta"].get(_SCHEMA, b"")
+    if not any(sign in written for sign in _SIGNS_OF_TIMES):
+        return None, io.BytesIO(data)
+    schema = json.loads(written)
+    header["meta"][_SCHEMA] = json.dumps(_as_numbers(schema)).encode()
+    made = io.BytesIO()
+    fastavro.schemaless_writer(made, _HEADER, header)
+    made.write(memoryview(data)[stream.tell() :])
+    made.seek(0)
+    return schema, made
+
+
+def _as_numbers(schema: Any) -> Any:
+    """An Avro schema without the logical types of dates and times."""
+    if isinstance(schema, list):
+        return [_as_numbers(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    is_time = str(schema.get("logicalType", "")).startswith(_TIMES)
+    return {key: _as_numbers(value) for key, value in schema.items() if not (is_time and key == "logicalType")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +172,7 @@ class ManifestReader:
 
     def read(self, path: str) -> AvroFile:
         """Any Avro metadata file."""
-        try:
-            reader = fastavro.reader(io.BytesIO(self._read(path)))
-            records: list[Any] = list(reader)
-            keep = {key: value for key, value in reader.metadata.items() if not key.startswith("avro.")}
-        except (ValueError, EOFError, TypeError, KeyError, IndexError, StopIteration) as error:
-            raise FormatError(f"{path} is not an Avro file: {error}", hint="the metadata file is damaged") from error
-        schema: Any = reader.writer_schema
-        return AvroFile(schema, records, keep)
+        return AvroFile.parse(path, self._read(path))
 
     def fetch(self, manifests: Iterable[dict[str, Any]], *, parsed: bool = False) -> None:
         """Reads manifests side by side, as far as they are kept.
@@ -183,9 +238,17 @@ class ManifestReader:
             self._lacks_places.put(path, found)
         return found
 
-    def has_all_places(self, path: str) -> None:
-        """Takes note of a manifest that was written whole."""
+    def learn(self, manifest: dict[str, Any], data: bytes) -> list[DeleteEntry]:
+        """Reads a delete manifest that is about to be written whole, given as its record in the manifest list.
+
+        What cannot be read back raises before anyone else can see it; and nobody need read it from storage.
+        """
+        path = manifest["manifest_path"]
+        entries = _entries(AvroFile.parse(path, data), manifest, delete_entry)
+        self._keep(path, data)
+        self._entries.put(path, entries)
         self._lacks_places.put(path, False)
+        return entries
 
     def _cached(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
         path = manifest["manifest_path"]
@@ -196,8 +259,18 @@ class ManifestReader:
         return found
 
     def _parsed(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
-        records = self.read(manifest["manifest_path"]).records if may_be_live(manifest) else []
-        return [parse(record, manifest) for record in records if record["status"] != DELETED]
+        return _entries(self.read(manifest["manifest_path"]), manifest, parse) if may_be_live(manifest) else []
+
+
+def _entries(avro: AvroFile, manifest: dict[str, Any], parse: Any) -> list[Any]:
+    """The live entries of a manifest, given as its record in the manifest list."""
+    try:
+        return [parse(record, manifest) for record in avro.records if record["status"] != DELETED]
+    except KeyError as error:
+        raise FormatError(
+            f"manifest {manifest['manifest_path']} has an entry without {error.args[0]!r}",
+            hint="it was not written as the Iceberg spec says",
+        ) from error
 
 
 def may_be_live(manifest: dict[str, Any]) -> bool:

@@ -14,6 +14,8 @@ from rowdelta.errors import InputError, TableError
 _PART: Final = re.compile(r"`(?:[^`]|``)+`|[^`.]+")
 _NAME: Final = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*", re.DOTALL)
 _READ_ONE_BY_ONE: Final = 32
+# Of the transforms whose values have a type of their own.
+_RESULT_TYPES: Final = {"bucket": "int", "year": "int", "month": "int", "day": "date", "hour": "int"}
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,10 @@ class PartitionField:
     field_id: int
     name: str
     transform: str
+
+    def result_type(self, source: str) -> str:
+        """The Iceberg type of its values, given that of its column."""
+        return _RESULT_TYPES.get(self.transform.partition("[")[0], source)
 
 
 @dataclass(frozen=True)
@@ -228,6 +234,16 @@ class TableMetadata:
     def spec(self) -> PartitionSpec:
         """The spec that new files are written with."""
         return self.specs[self.default_spec_id]
+
+    @cached_property
+    def partition_types(self) -> dict[int, tuple[str, ...]]:
+        """The Iceberg type of each partition field, by spec; a column that is gone has the type that it had."""
+        newest_last = sorted(self.schemas.values(), key=lambda s: (s.id == self.current_schema_id, s.id))
+        columns = {i: column.type_name for schema in newest_last for i, column in schema.by_id.items()}
+        return {
+            spec.id: tuple(part.result_type(columns.get(part.source_id, "string")) for part in spec.fields)
+            for spec in self.specs.values()
+        }
 
     @property
     def branches(self) -> dict[str, Reference]:

@@ -13,8 +13,10 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from rowdelta.errors import FormatError
 from rowdelta.iceberg.file_io import together
 from rowdelta.iceberg.handle import metadata_document
+from rowdelta.iceberg.java_errors import JavaError, java_message
 from rowdelta.iceberg.manifests import EQUALITY, AvroFile, with_encoding
 from rowdelta.iceberg.puffin_footers import footer
 
@@ -41,6 +43,7 @@ class VectorManifests:
         self._encodings = encodings
         self.written: list[str] = []
         self._to_write: list[tuple[str, bytes]] = []
+        self._entries: dict[str, int] = {}  # of the manifests that are still to be written
 
     def mended(self, base: Any) -> Any | None:
         """The table's metadata with the places of all vectors of the branch's head; None where they are there already.
@@ -59,8 +62,8 @@ class VectorManifests:
             else record
             for record in listing.records
         ]
-        location = self._put(f"snap-{head['snapshot-id']}-1-{uuid.uuid4()}.avro", replace(listing, records=records))
-        self._write()
+        location = self._put(f"snap-{head['snapshot-id']}-1-{uuid.uuid4()}.avro", replace(listing, records=records).to_bytes())
+        self._write(head | {"manifest-list": location}, base.specsById())
         document = metadata_document(self._handle.gateway, base)
         for snapshot in document["snapshots"]:
             if snapshot["snapshot-id"] == head["snapshot-id"]:
@@ -83,8 +86,8 @@ class VectorManifests:
         if not self._to_write:
             return as_it_is
         name = f"snap-{snapshot['snapshot-id']}-1-{uuid.uuid4()}.avro"
-        snapshot["manifest-list"] = self._put(name, replace(listing, records=records))
-        self._write()
+        snapshot["manifest-list"] = self._put(name, replace(listing, records=records).to_bytes())
+        self._write(snapshot, self._operations.current().specsById())
         return [record["manifest_path"] for record in records]
 
     def _head(self, base: Any) -> dict[str, Any] | None:
@@ -152,24 +155,61 @@ class VectorManifests:
         file["content_offset"], file["content_size_in_bytes"] = blob.offset, blob.length
 
     def _manifest(self, record: dict[str, Any], part: AvroFile) -> dict[str, Any]:
-        path = self._put(f"{uuid.uuid4()}-m0.avro", part)
-        self._handle.manifests.has_all_places(path)
+        data = part.to_bytes()
+        path = self._put(f"{uuid.uuid4()}-m0.avro", data)
         counts = {f"{name}_{what}_count": 0 for name in ("added", "existing", "deleted") for what in ("files", "rows")}
         for entry in part.records:
             status = ("existing", "added", "deleted")[entry["status"]]
             counts[f"{status}_files_count"] += 1
             counts[f"{status}_rows_count"] += entry["data_file"]["record_count"]
-        return {**record, **counts, "manifest_path": path, "manifest_length": len(self._to_write[-1][1])}
+        made = {**record, **counts, "manifest_path": path, "manifest_length": len(data)}
+        self._entries[path] = len(self._handle.manifests.learn(made, data))
+        return made
 
-    def _put(self, name: str, file: AvroFile) -> str:
+    def _prove(self, snapshot: dict[str, Any], specs: Any) -> None:
+        """Reads the new files with Iceberg's own reader, out of memory: what it cannot read is not committed.
+
+        Raises:
+            FormatError: It finds something else than what was written, or fails.
+        """
+        iceberg = self._handle.gateway.iceberg
+        size = iceberg.relocated.com.google.common.collect.Iterables.size
+        files = iceberg.inmemory.InMemoryFileIO()
+        try:
+            for path, data in self._to_write:
+                files.addFile(path, data)
+            made = iceberg.SnapshotParser.fromJson(json.dumps(snapshot))
+            found = {}
+            for manifest in self._handle.gateway.members(made.deleteManifests(files)):
+                if manifest.path() in self._entries:
+                    reader = iceberg.ManifestFiles.readDeleteManifest(manifest, files, specs)
+                    found[str(manifest.path())] = int(size(reader))
+                    reader.close()
+        except JavaError as error:
+            raise FormatError(
+                f"Iceberg cannot read the manifests of vectors that were made: {java_message(error)}",
+                hint="nothing was committed; please report this with the table's schema and partition spec",
+            ) from error
+        finally:
+            for path, _ in self._to_write:
+                files.deleteFile(path)  # all objects of the class have the same files
+        if found != self._entries:
+            raise FormatError(
+                f"Iceberg reads {sum(found.values())} deletes in manifests of {sum(self._entries.values())}",
+                hint="nothing was committed; please report this with the table's schema and partition spec",
+            )
+
+    def _put(self, name: str, data: bytes) -> str:
         """Where a new metadata file will be; all are written at once."""
         path = str(self._operations.metadataFileLocation(name))
         self.written.append(path)
-        self._to_write.append((path, file.to_bytes()))
+        self._to_write.append((path, data))
         return path
 
-    def _write(self) -> None:
-        files, self._to_write = self._to_write, []
+    def _write(self, snapshot: dict[str, Any], specs: Any) -> None:
+        """Writes what a snapshot needs, once it is proven that it can be read."""
+        self._prove(snapshot, specs)
+        files, self._to_write, self._entries = self._to_write, [], {}
         together(lambda file: self._handle.io.write(*file), files)
 
 

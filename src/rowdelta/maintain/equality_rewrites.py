@@ -12,19 +12,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructType
 
-from rowdelta.codec import decode_hashed, read_blob, sorted_distinct
+from rowdelta.codec import sorted_distinct
 from rowdelta.encoding import BatchStatistics, DeleteBatch, DeleteEncoding, FileContent, KeyColumn, choose_encoding
 from rowdelta.errors import EncodingError
-from rowdelta.iceberg import ContentFile, NewDelete, column_path, delete_rows, footer
+from rowdelta.iceberg import ContentFile, NewDelete, arrow_frame, column_path, delete_rows, footer
 from rowdelta.ops.key_batches import HashedBatch, IntegerBatch
 from rowdelta.ops.key_files import key_values, write_hashed, write_rows, write_vector
 from rowdelta.ops.key_input import KeyInput
 from rowdelta.ops.position_files import as_content_file
-from rowdelta.scan import integer_keys, is_integer
+from rowdelta.ops.read_back import check_parquet
+from rowdelta.scan import hashed_keys, integer_keys, is_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from pyspark.sql.types import DataType
 
     from rowdelta.encoding import EncodingChoice
     from rowdelta.iceberg import DeleteEntry, Field, SnapshotFiles, TableHandle
@@ -155,17 +159,12 @@ class EqualityRewrite:
         has_null = any(keys.has_null for keys in found)
         for entry in entries:
             if entry not in plain:
-                values = self._hashed_keys(entry, [column])[str(column.id)]
+                values = hashed_keys(self._handle, entry, [column])[str(column.id)]
                 has_null = has_null or values.null_count > 0
                 numbers = values.drop_null().combine_chunks()
                 width = pa.int32() if numbers.type.bit_width == 32 else pa.int64()  # noqa: PLR2004 - int and date
                 arrays.append(numbers.view(width).to_numpy().astype(np.int64))
         return IntegerBatch((), sorted_distinct(np.concatenate(arrays)), has_null)
-
-    def _hashed_keys(self, entry: DeleteEntry, columns: Sequence[Field]) -> pa.Table:
-        file = footer(self._handle, entry.path, entry.file_size_in_bytes)
-        source = self._handle.io.source(entry.path, entry.file_size_in_bytes)
-        return decode_hashed(read_blob(source, file.blobs[0])).keys.select([str(column.id) for column in columns])
 
     def _exact(self, group: EqualityGroup) -> HashedBatch:
         """The distinct keys of a group, of any type, with Spark's hash of each."""
@@ -173,10 +172,17 @@ class EqualityRewrite:
         hashed = [entry for entry in group.entries if self._encoding(entry) is DeleteEncoding.HASH_MAP]
         vectors = [entry for entry in group.entries if entry.is_vector and entry not in hashed]
         rows = [entry for entry in group.entries if not entry.is_vector]
-        tables = [self._hashed_keys(entry, group.columns) for entry in hashed]
+        tables = [hashed_keys(self._handle, entry, group.columns) for entry in hashed]
         if vectors:
             tables.append(pa.table({ids[0]: key_values(self._integers(vectors, group.columns[0]), group.columns[0])}))
-        frames = [self._handle.spark.createDataFrame(table) for table in tables]
+        kinds = {str(column.id): _spark_type(self._handle, column) for column in group.columns}
+        frames = [
+            # A column may have been widened since, and hashes differ by type.
+            arrow_frame(self._handle.spark, table).select(
+                *(F.col(f"`{name}`").cast(kind).alias(name) for name, kind in kinds.items())
+            )
+            for table in tables
+        ]
         if rows:
             read = delete_rows(self._handle, self._files, rows, [column.id for column in group.columns])
             paths = [column_path(self._handle, column.id) for column in group.columns]
@@ -184,6 +190,14 @@ class EqualityRewrite:
         frame = reduce(lambda one, other: one.unionByName(other), frames).distinct()
         table = frame.withColumn("hash", F.xxhash64(*(F.col(f"`{name}`") for name in ids))).toArrow()
         return HashedBatch((), table.select(ids), table["hash"].to_numpy())
+
+
+def _spark_type(handle: TableHandle, column: Field) -> DataType:
+    kind: DataType = handle.column_types
+    for name in column.path:
+        assert isinstance(kind, StructType)
+        kind = kind[name].dataType
+    return kind
 
 
 def _is_plain(column: Field) -> bool:
@@ -218,5 +232,6 @@ def _write_keys(handle: TableHandle, group: EqualityGroup, keys: pa.Table) -> Ne
         null_value_counts={column.id: table[str(column.id)].null_count for column in group.columns},
         equality_ids=[column.id for column in group.columns],
     )
+    check_parquet(file, data)
     handle.io.write(file.path, data)
     return NewDelete(file, DeleteEncoding.FULL_ROW)

@@ -14,7 +14,7 @@ from rowdelta.iceberg import RowChange, Validation, arrow_frame, footer, positio
 from rowdelta.maintain.groups import packed
 from rowdelta.maintain.steady import all_of, steady_files
 from rowdelta.maintain.verify import same_rows
-from rowdelta.ops.position_files import as_content_file, partition_values, write_positions
+from rowdelta.ops.position_files import as_content_file, stored_partition, write_positions
 from rowdelta.ops.positions import FilePositions, collect_positions_in
 from rowdelta.ops.target import FILE, LINEAGE_VERSION, POSITION
 
@@ -98,7 +98,7 @@ class PositionRewrite:
             path = entry.referenced_data_file
             if path is not None and path in self.data and path not in found:
                 data = self.data[path]
-                values = partition_values(self.handle, data)
+                values = tuple(stored_partition(self.handle, data))
                 found[path] = FilePositions(path, data.spec_id, values, BitMap64(), 0)
         return list(found.values())
 

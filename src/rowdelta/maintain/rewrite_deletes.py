@@ -14,6 +14,7 @@ from rowdelta.maintain.groups import deletes_portion, size_in_bytes
 from rowdelta.maintain.mend import mend_places
 from rowdelta.maintain.position_rewrites import plan_positions
 from rowdelta.maintain.progress import reporting
+from rowdelta.maintain.same_keys import same_keys
 from rowdelta.maintain.steady import tried_again
 from rowdelta.maintain.verify import VERIFIED_BELOW, same_rows
 from rowdelta.ops.changes import apply
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-    from rowdelta.iceberg import DeleteEntry, NewDelete, SnapshotFiles, TableHandle
+    from rowdelta.iceberg import DeleteEntry, NewDelete, SnapshotFiles, TableHandle, Uncommitted
     from rowdelta.maintain.equality_rewrites import EqualityGroup
     from rowdelta.maintain.position_rewrites import PositionRewrite
     from rowdelta.maintain.progress import OnProgress, Reporter
@@ -189,11 +190,14 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
             self._handle.io.discard([made.file.path for made in new])
             raise
         old = [as_content_file(self._handle, entry) for group in work.groups for entry in group.entries]
-        validation = Validation(
-            work.files.snapshot.id,
-            row_filter(self._handle, None),
-            further=same_rows() if self._verified(work) else None,
-        )
+        checks = [same_keys(work.files, work.groups, [made.file.path for made in new])]
+        checks += [same_rows()] if self._verified(work) else []
+
+        def check(made: Uncommitted) -> None:
+            for each in checks:
+                each(made)
+
+        validation = Validation(work.files.snapshot.id, row_filter(self._handle, None), further=check)
         return RowChange(deletes=new, removed_deletes=old, validation=validation)
 
     def _commit(self, change: RowChange, *, equality: int = 0, positions: int = 0) -> None:

@@ -1,14 +1,16 @@
 """Are the visible rows the same after maintenance as before? Asked before the commit, answered inside Spark.
 
 Every row gets a 64-bit hash of all its columns; the count, the sum and the exclusive or of the hashes do not depend on
-the order of rows. Two states with the same three numbers have the same rows, duplicates included.
+the order of rows. Different numbers prove that the rows differ. Equal ones prove that there are as many rows; that they
+are the same is as sure as a 64-bit hash: of two sets that differ by mistake, one pair in 2^64 looks alike. It is no
+guard against rows that were made to collide. 0.0 and -0.0 have the same hash, as they are equal in SQL.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
@@ -29,11 +31,12 @@ VERIFIED_BELOW: Final = 1 << 30
 _HASH: Final = "__rd_hash"
 _EXAMPLES: Final = 5
 _LONGEST: Final = 300
+_ALL_FIELDS: Final = {"ignoreNullFields": "false"}
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """A whole set of rows in three numbers."""
+    """A whole set of rows in three numbers: other rows have others, but for one chance in 2^64."""
 
     rows: int
     total: Decimal
@@ -132,5 +135,7 @@ def _only_in(these: DataFrame, others: DataFrame) -> list[str]:
     ]
     more = counts[0].join(counts[1], _HASH, "left").where("here > coalesce(there, 0)").select(_HASH).limit(_EXAMPLES)
     hashed = these.withColumn(_HASH, row_hash(these))
-    rows: list[Any] = hashed.join(F.broadcast(more), _HASH, "left_semi").drop(_HASH).limit(_EXAMPLES).collect()
-    return [text if len(text := str(row.asDict())) <= _LONGEST else f"{text[:_LONGEST]}..." for row in rows]
+    found = hashed.join(F.broadcast(more), _HASH, "left_semi").drop(_HASH).limit(_EXAMPLES)
+    # As text that Spark makes: Python has no dates beyond the years 1 and 9999.
+    texts = [row[0] for row in found.select(F.to_json(F.struct("*"), _ALL_FIELDS)).collect()]
+    return [text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..." for text in texts]

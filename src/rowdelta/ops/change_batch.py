@@ -100,11 +100,19 @@ class ChangeBatch:
         """The last change of each key, out of all changes or a kept copy of them."""
         return _last(self.changes if changes is None else changes, self.key, self.order, self.tie)
 
-    def rows(self, last: DataFrame, lineage: Sequence[str]) -> DataFrame:
-        """The rows to write, given one change of each key; they are new, so they have no lineage."""
+    def rows(self, last: DataFrame, lineage: Sequence[str], only: Sequence[str] | None = None) -> DataFrame:
+        """The rows to write, given one change of each key; they are new, so they have no lineage.
+
+        Args:
+            last: The changes.
+            lineage: Columns that say so.
+            only: The columns of the table to take, all of them by default.
+        """
         have = last.schema
         values: list[str | Column] = []
         for column in self.handle.metadata.schema.fields:
+            if only is not None and column.name not in only:
+                continue
             want = self.types[column.name]
             if column in self.missing:
                 value, kind = default_of(want), want.dataType

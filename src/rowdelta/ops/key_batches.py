@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import sorted_distinct
 from rowdelta.encoding import BatchStatistics
-from rowdelta.iceberg import size_in_bytes
+from rowdelta.iceberg import plain_values, size_in_bytes
 from rowdelta.ops.refusals import refusals
 from rowdelta.scan import block_and_bit, integer_sql, unpack_words
 
@@ -34,7 +32,11 @@ NULL_KEY_HINT: Final = "no row can match it: filter such keys out"
 
 @dataclass(frozen=True)
 class IntegerBatch:
-    """The distinct keys of one partition, sorted, as signed integers."""
+    """The distinct keys of one partition, sorted, as signed integers.
+
+    Attributes:
+        partition: The values of the partition, as `plain_values` gives them.
+    """
 
     partition: tuple[Any, ...]
     keys: npt.NDArray[np.int64]
@@ -148,24 +150,4 @@ def _by_partition(table: pa.Table, parts: list[str]) -> Iterator[tuple[tuple[Any
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1)).tolist()
     for start, end in zip(starts, [*starts[1:], table.num_rows], strict=True):
         rows = table.slice(start, end - start)
-        yield tuple(rows[name][0].as_py() for name in parts), rows
-
-
-def partition_json(values: tuple[Any, ...]) -> list[Any]:
-    """Partition values in Iceberg's JSON form.
-
-    Examples:
-        >>> partition_json((7, dt.date(2024, 1, 31), decimal.Decimal("1.50"), b"ab", None))
-        [7, '2024-01-31', '1.50', '6162', None]
-    """
-    return [_single_value(value) for value in values]
-
-
-def _single_value(value: Any) -> Any:
-    if isinstance(value, dt.datetime):
-        return value.astimezone(dt.timezone.utc).isoformat() if value.tzinfo else value.isoformat()
-    if isinstance(value, dt.date):
-        return value.isoformat()
-    if isinstance(value, decimal.Decimal):
-        return format(value, "f")
-    return value.hex().upper() if isinstance(value, bytes) else value
+        yield tuple(plain_values(rows[name].slice(0, 1))[0] for name in parts), rows

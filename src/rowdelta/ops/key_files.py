@@ -21,14 +21,15 @@ from rowdelta.codec import (
     encode_edv_file,
     encode_hashed,
     get_codec,
+    read_blob,
     read_puffin,
 )
 from rowdelta.encoding import DeleteEncoding, FileContent
-from rowdelta.iceberg import ContentFile, NewDelete, stage_key_files
-from rowdelta.ops.key_batches import partition_json
+from rowdelta.iceberg import ContentFile, NewDelete, json_values, stage_key_files
+from rowdelta.ops.read_back import check_keys_of, check_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rowdelta.encoding import EncodingChoice
     from rowdelta.iceberg import Field, TableHandle
@@ -101,23 +102,32 @@ def _write(
         file_size_in_bytes=len(data),
         content=FileContent.EQUALITY,
         spec_id=keys.spec.id,
-        partition=partition_json(batch.partition),
+        partition=_partition(handle, keys, batch),
         value_counts={column.id: count},
         null_value_counts={column.id: int(batch.has_null)},
         lower_bounds=bounds[0],
         upper_bounds=bounds[1],
         equality_ids=[column.id],
     )
+    if kind == "PUFFIN":
+        file = _located(handle, file, keys.columns, data)
+    else:
+        check_parquet(file, data)
     handle.io.write(path, data)
-    return NewDelete(_located(handle, file, data) if kind == "PUFFIN" else file, encoding)
+    return NewDelete(file, encoding)
 
 
-def _located(handle: TableHandle, file: ContentFile, data: bytes) -> ContentFile:
+def _located(handle: TableHandle, file: ContentFile, columns: Sequence[Field], data: bytes) -> ContentFile:
     """Adds where the blob is. Iceberg also wants a data file of every Puffin delete; the file itself will do."""
     written = read_puffin(BytesSource(data))
-    handle.puffin_footers.put(file.path, written)
     (blob,) = written.blobs
+    check_keys_of(file, columns, blob, read_blob(BytesSource(data), blob))
+    handle.puffin_footers.put(file.path, written)
     return replace(file, content_offset=blob.offset, content_size_in_bytes=blob.length, referenced_data_file=file.path)
+
+
+def _partition(handle: TableHandle, keys: KeyInput, batch: IntegerBatch | HashedBatch) -> list[Any]:
+    return json_values(handle.metadata.partition_types.get(keys.spec.id, ()), batch.partition)
 
 
 def _bound(column: Field, value: int) -> bytes:
@@ -145,11 +155,12 @@ def write_hashed(handle: TableHandle, keys: KeyInput, batch: HashedBatch) -> New
         file_size_in_bytes=len(data),
         content=FileContent.EQUALITY,
         spec_id=keys.spec.id,
-        partition=partition_json(batch.partition),
+        partition=_partition(handle, keys, batch),
         equality_ids=ids,
     )
+    file = _located(handle, file, keys.columns, data)
     handle.io.write(path, data)
-    return NewDelete(_located(handle, file, data), DeleteEncoding.HASH_MAP)
+    return NewDelete(file, DeleteEncoding.HASH_MAP)
 
 
 def stage_rows(handle: TableHandle, keys: KeyInput) -> list[NewDelete]:

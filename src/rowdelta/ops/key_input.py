@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
     from rowdelta.iceberg import Field, PartitionField, TableHandle
 
@@ -86,10 +87,10 @@ def check_keys(handle: TableHandle, keys: DataFrame, key: str | Sequence[str], s
     columns = (*columns, *more)
     parts = [] if spec.is_unpartitioned else [part for part in spec.fields if part.transform != "void"]
     sources = tuple(schema.by_id[source] for source in dict.fromkeys(part.source_id for part in parts))
-    target = handle.spark.table(handle.full_name).limit(0)
+    types = handle.column_types
     frame = keys.select(
-        *(_typed(handle, keys, column, target).alias(f"k{i}") for i, column in enumerate(columns)),
-        *(_typed(handle, keys, column, target).alias(f"s{i}") for i, column in enumerate(sources)),
+        *(_typed(handle, keys, column, types).alias(f"k{i}") for i, column in enumerate(columns)),
+        *(_typed(handle, keys, column, types).alias(f"s{i}") for i, column in enumerate(sources)),
     )
     source_names = {column.id: f"s{i}" for i, column in enumerate(sources)}
     if not spec.is_unpartitioned:
@@ -171,7 +172,7 @@ def _check_exact(handle: TableHandle, parts: list[PartitionField], sources: list
         )
 
 
-def _typed(handle: TableHandle, keys: DataFrame, column: Field, target: DataFrame) -> Column:
+def _typed(handle: TableHandle, keys: DataFrame, column: Field, types: StructType) -> Column:
     """A column of the input with the table's type; nothing is converted that could lose something."""
     found = [name for name in keys.columns if name.lower() == column.name.lower()]
     if len(found) != 1:
@@ -180,7 +181,7 @@ def _typed(handle: TableHandle, keys: DataFrame, column: Field, target: DataFram
             hint=f"their columns are {', '.join(keys.columns)}",
         )
     have = keys.schema[found[0]].dataType.simpleString()
-    want = target.schema[column.name].dataType.simpleString()
+    want = types[column.name].dataType.simpleString()
     if have not in {want, "void"} and have not in _WIDENS.get(want, set()):
         raise InputError(
             f"key column {column.name!r} is {have}, but in {handle.name} it is {want}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import struct
 import uuid
 from collections import defaultdict
@@ -20,9 +19,9 @@ from rowdelta.codec import (
     encode_vector,
 )
 from rowdelta.encoding import GRANULARITY_FILE, DeleteEncoding, FileContent, granularity_of
-from rowdelta.iceberg import ContentFile, NewDelete, RowChange
+from rowdelta.iceberg import ContentFile, NewDelete, RowChange, json_values
 from rowdelta.ops.earlier_positions import earlier_positions
-from rowdelta.ops.key_batches import partition_json
+from rowdelta.ops.read_back import check_parquet, check_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -122,6 +121,7 @@ def _write_vectors(
     if not written:
         return Written([], replaced, emptied, {})
     data = writer.finish()
+    check_vectors(location, data, [merged for _, merged, _ in written])
     new = [
         NewDelete(
             ContentFile(
@@ -131,7 +131,7 @@ def _write_vectors(
                 file_size_in_bytes=len(data),
                 content=FileContent.POSITION,
                 spec_id=file.spec_id,
-                partition=file.partition_json,
+                partition=file.partition,
                 referenced_data_file=file.path,
                 content_offset=blob.offset,
                 content_size_in_bytes=blob.length,
@@ -162,18 +162,7 @@ def as_content_file(handle: TableHandle, entry: DeleteEntry) -> ContentFile:
 
 def stored_partition(handle: TableHandle, entry: DeleteEntry | DataEntry | LiveData) -> list[Any]:
     """The partition of an entry as JSON."""
-    return partition_json(partition_values(handle, entry))
-
-
-def partition_values(handle: TableHandle, entry: DeleteEntry | DataEntry | LiveData) -> tuple[Any, ...]:
-    """The partition of an entry; Avro gives every time as UTC, also those of columns without a zone."""
-    types = {column.id: column.type for schema in handle.metadata.schemas.values() for column in schema.by_id.values()}
-    fields = handle.metadata.specs[entry.spec_id].fields
-    values = zip(fields, entry.partition, strict=True)
-    return tuple(
-        value.replace(tzinfo=None) if isinstance(value, dt.datetime) and types[part.source_id] == "timestamp" else value
-        for part, value in values
-    )
+    return json_values(handle.metadata.partition_types[entry.spec_id], entry.partition)
 
 
 def _by_file(handle: TableHandle) -> bool:
@@ -224,7 +213,7 @@ def write_position_file(handle: TableHandle, group: list[FilePositions], folder:
         file_size_in_bytes=len(data),
         content=FileContent.POSITION,
         spec_id=first.spec_id,
-        partition=first.partition_json,
+        partition=first.partition,
         value_counts={PATH_ID: count, POS_ID: count},
         null_value_counts={PATH_ID: 0, POS_ID: 0},
         lower_bounds={PATH_ID: first.path.encode(), POS_ID: struct.pack("<q", low)},
@@ -232,6 +221,7 @@ def write_position_file(handle: TableHandle, group: list[FilePositions], folder:
     )
     if len(group) == 1:
         file = replace(file, referenced_data_file=first.path)
+    check_parquet(file, data)
     handle.io.write(file.path, data)
     return NewDelete(file, DeleteEncoding.FULL_ROW)
 

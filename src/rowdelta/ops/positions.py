@@ -13,9 +13,15 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import bitmap_from_sorted, sorted_distinct, spark_hashes
 from rowdelta.errors import TableError
-from rowdelta.iceberg import ContentFile, arrow_frame, is_read_as_it_is, partition_names
-from rowdelta.ops.key_batches import partition_json
-from rowdelta.ops.position_files import partition_values
+from rowdelta.iceberg import (
+    ContentFile,
+    arrow_frame,
+    is_read_as_it_is,
+    json_values,
+    partition_names,
+    plain_values,
+)
+from rowdelta.ops.position_files import stored_partition
 from rowdelta.ops.target import FILE, POSITION
 from rowdelta.scan import PARTITION, SPEC, block_and_bit, unpack_words
 
@@ -54,18 +60,13 @@ class DroppedPartitionError(TableError):
 
 @dataclass(frozen=True)
 class FilePositions:
-    """Some rows of one data file, and the partition that the file is in."""
+    """Some rows of one data file, and the partition that the file is in: one JSON value for each field of its spec."""
 
     path: str
     spec_id: int
     partition: tuple[Any, ...]
     positions: BitMap64
     rows: int  # more than there are positions where a row was found twice
-
-    @property
-    def partition_json(self) -> list[Any]:
-        """The partition as Iceberg's JSON wants it."""
-        return partition_json(self.partition)
 
     @property
     def data_file(self) -> ContentFile:
@@ -76,7 +77,7 @@ class FilePositions:
             record_count=1,
             file_size_in_bytes=1,
             spec_id=self.spec_id,
-            partition=self.partition_json,
+            partition=self.partition,
         )
 
 
@@ -137,18 +138,21 @@ class NamedFiles(Places):
         )
         table = files.toArrow()
         names, specs = partition_names(self.handle), self.handle.metadata.specs
+        types = self.handle.metadata.partition_types
+        partitions = plain_values(table["partition"]) if partition else [None] * table.num_rows
         found = []
         for index in range(table.num_rows):
             words_of = table["words"][index].values
             blocks = words_of.field("block").to_numpy(zero_copy_only=False).astype(np.int64)
             bits = words_of.field("word").to_numpy(zero_copy_only=False).astype(np.int64)
             spec_id = table["spec_id"][index].as_py()
-            values = (table["partition"][index].as_py() if partition else None) or {}
+            values = partitions[index] or {}
+            mine = [values.get(names[part.field_id]) for part in specs[spec_id].fields]
             found.append(
                 FilePositions(
                     path=table[FILE][index].as_py(),
                     spec_id=spec_id,
-                    partition=tuple(values.get(names[part.field_id]) for part in specs[spec_id].fields),
+                    partition=tuple(json_values(types[spec_id], mine)),
                     positions=bitmap_from_sorted(unpack_words(blocks, bits)),
                     rows=table["rows"][index].as_py(),
                 )
@@ -207,7 +211,7 @@ class KnownFiles(Places):
     def _of(self, code: int, positions: npt.NDArray[np.int64], rows: int) -> FilePositions:
         file = self._files[code]
         _check_spec(self.handle, file.spec_id)
-        values = partition_values(self.handle, file)
+        values = tuple(stored_partition(self.handle, file))
         return FilePositions(file.path, file.spec_id, values, bitmap_from_sorted(positions), rows)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import sql_type
+from rowdelta.iceberg import draft, sql_type
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ class Growth:
     new: tuple[str, ...]
     wider: tuple[str, ...]
     statements: tuple[str, ...]
+
+    def rehearse_on(self, handle: TableHandle, changes: DataFrame) -> TableHandle:
+        """The table as it would be; it is not changed, so that all that is wrong with the changes can show first."""
+        return draft(handle, changes, self.new, self.wider)
 
     def apply(self, handle: TableHandle) -> None:
         """Changes the table's schema."""

@@ -150,19 +150,31 @@ class Upsert(Operation[UpsertResult]):
         """
         check_present(self._changes, self._rules.key)
         growth = growth_for(self._handle, self._changes, unknown_columns(self._handle, self._changes, self._rules))
-        rehearsed = bool(growth.new) and not growth.wider  # what is too wide cannot be tried
-        if rehearsed:
-            only = None if self._columns is None else [name for name in self._partial() if name not in growth.new]
-            batch = check_changes(self._handle, self._changes.drop(*growth.new), self._rules, only)
-            rows = batch.rows(batch.last(), []) if only is None else batch.last()
+        if not growth.statements:
+            return check
+        self._rehearse(growth.rehearse_on(self._handle, self._changes))
+        check()
+        growth.apply(self._handle)
+        return lambda: None
+
+    def _rehearse(self, table: TableHandle) -> None:
+        """Does all that comes before writing, on a table that is a draft of what this one becomes."""
+        if self._columns is None:
+            batch = check_changes(table, self._changes, self._rules)
+            rows, scope = batch.rows(batch.last(), []), scope_of_key(table, self._rules.key, self._scope)[0]
             with refusals(REQUIRED_HINT):
                 rows.write.format("noop").mode("overwrite").save()
-            check()
-        growth.apply(self._handle)
-        return (lambda: None) if rehearsed else check
+                self._writer(batch.changes, scope, table).prepare()
+            return
+        some = [table.metadata.schema.find(name).name for name in self._partial()]
+        batch = check_changes(table, self._changes, self._rules, some)
+        with refusals(REQUIRED_HINT):
+            batch.rows(batch.last(), [], some).write.format("noop").mode("overwrite").save()
+            self._merge(batch.last(), table).plan()
 
-    def _writer(self, last: DataFrame, scope: str) -> KeyWriter:
-        return KeyWriter(self._handle, check_keys(self._handle, last, self._rules.key, scope), self._encoding)
+    def _writer(self, last: DataFrame, scope: str, table: TableHandle | None = None) -> KeyWriter:
+        table = table or self._handle
+        return KeyWriter(table, check_keys(table, last, self._rules.key, scope), self._encoding)
 
     @contextmanager
     def _staged(self, batch: ChangeBatch, last: DataFrame, basis: DataFrame) -> Iterator[StagedFiles]:
@@ -200,14 +212,15 @@ class Upsert(Operation[UpsertResult]):
     def _partial(self) -> list[str]:
         return list(dict.fromkeys([*self._rules.key, *(self._columns or [])]))
 
-    def _merge(self, changes: DataFrame) -> Merge:
+    def _merge(self, changes: DataFrame, table: TableHandle | None = None) -> Merge:
         """Some columns of a row keep their old values: the old row must be read."""
         assert self._columns is not None
-        schema = self._handle.metadata.schema
+        table = table or self._handle
+        schema = table.metadata.schema
         key = [schema.find(name).name for name in self._rules.key]
         wanted = [schema.find(name).name for name in self._columns]
         values = {name: f"s.{quote(name)}" for name in wanted if name not in key}
-        merge = Merge(self._handle, changes, key, ("t", "s"), mode=None, isolation=None)
+        merge = Merge(table, changes, key, ("t", "s"), mode=None, isolation=None)
         merge = merge.when_matched_delete(f"s.{DELETED}").when_matched_update(values)
         new = {name: f"s.{quote(name)}" for name in dict.fromkeys([*key, *wanted])}
         return merge.when_not_matched_insert(new, f"NOT s.{DELETED}")

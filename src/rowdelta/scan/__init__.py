@@ -5,10 +5,12 @@ from __future__ import annotations
 from rowdelta.scan.checks import check_deletes
 from rowdelta.scan.deletion_vectors import check_vectors, read_vectors
 from rowdelta.scan.filters import PARTITION, SPEC
+from rowdelta.scan.hashed_keys import check_type, hashed_keys
 from rowdelta.scan.integer_keys import IntegerKeys, integer_sql, is_integer
 from rowdelta.scan.key_bits import KeyBits, key_bits
 from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unpack_words
 from rowdelta.scan.matching import matching
+from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unpack_words, vector_keys
 from rowdelta.scan.names import check_names
 from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, filters_may_mislead, filters_mislead, live_rows, quote
 from rowdelta.scan.scopes import scope_of
@@ -26,10 +28,12 @@ __all__ = [
     "check_deletes",
     "check_names",
     "check_vectors",
+    "check_type",
     "create_view",
     "filters_may_mislead",
     "filters_mislead",
     "forget_keys",
+    "hashed_keys",
     "integer_keys",
     "integer_sql",
     "is_integer",
@@ -42,4 +46,5 @@ __all__ = [
     "refresh_views",
     "scope_of",
     "unpack_words",
+    "vector_keys",
 ]

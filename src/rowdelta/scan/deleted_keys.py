@@ -11,9 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.codec import decode_hashed, read_blob
 from rowdelta.encoding import DeleteEncoding
-from rowdelta.errors import FormatError
 from rowdelta.iceberg import arrow_frame, column_path, delete_rows, only_blob, together
 from rowdelta.scan.filters import (
     AGE,
@@ -27,6 +25,7 @@ from rowdelta.scan.filters import (
     container_probe,
     scope_condition,
 )
+from rowdelta.scan.hashed_keys import hashed_keys
 from rowdelta.scan.integer_keys import integer_sql, is_integer
 from rowdelta.scan.key_bits import key_bits
 from rowdelta.scan.key_sets import integer_keys
@@ -218,15 +217,11 @@ class DeletedKeysBuilder:
 
     def _hashed(self, columns: list[Field], entry: DeleteEntry, *, scoped: bool) -> DataFrame:
         """The exact keys of a hash-map blob, whose columns are named by field id."""
-        source = self._handle.io.source(entry.path, entry.file_size_in_bytes)
-        keys = decode_hashed(read_blob(source, self._blob(entry))).keys
-        wanted = [str(column.id) for column in columns]
-        if sorted(keys.column_names) != sorted(wanted):
-            raise FormatError(f"{entry.path} has keys of fields {keys.column_names}, its manifest entry says {wanted}")
-        if keys.num_rows != entry.record_count:
-            raise FormatError(f"{entry.path} holds {keys.num_rows} keys, its manifest entry says {entry.record_count}")
-        frame = arrow_frame(self._handle.spark, keys.select(wanted))
-        frame = frame.select(*(F.col(f"`{name}`").alias(f"{SIDE}k{index}") for index, name in enumerate(wanted)))
+        keys = hashed_keys(self._handle, entry, columns)
+        frame = arrow_frame(self._handle.spark, keys)
+        frame = frame.select(
+            *(F.col(f"`{name}`").alias(f"{SIDE}k{index}") for index, name in enumerate(keys.column_names))
+        )
         return frame.crossJoin(F.broadcast(self._entry_facts([entry], scoped=scoped).drop(f"{SIDE}file")))
 
 

@@ -81,7 +81,7 @@ def integer_keys(
     found = {entry.path: _cache.get(entry.path) for entry in entries}
     missing = [entry for entry in entries if found[entry.path] is None]
     vectors = [entry for entry in missing if entry.is_vector]
-    read = together(lambda entry: _of_vector(read_vector(handle, entry), column), vectors)
+    read = together(lambda entry: vector_keys(handle, entry, column), vectors)
     found |= dict(zip([entry.path for entry in vectors], read, strict=True))
     found |= parquet_keys(handle, [entry for entry in missing if not entry.is_vector], column)
     rows = [entry for entry in missing if found[entry.path] is None]
@@ -107,6 +107,11 @@ def read_vector(handle: TableHandle, entry: DeleteEntry) -> EqualityDeleteVector
     if count != entry.record_count:
         raise FormatError(f"{entry.path} holds {count} keys, but its manifest entry says {entry.record_count}")
     return vector
+
+
+def vector_keys(handle: TableHandle, entry: DeleteEntry, column: Field) -> IntegerKeys:
+    """The keys of an equality delete vector, read from storage."""
+    return _of_vector(read_vector(handle, entry), column)
 
 
 _CODEC_TYPES: Final = {

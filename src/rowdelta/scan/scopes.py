@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -86,8 +85,6 @@ def _column(values: list[Any], name: str, kind: T.DataType) -> pa.Array:
 
 
 def _spark_value(value: Any, kind: T.DataType) -> Any:
-    if isinstance(value, dt.datetime) and isinstance(kind, T.TimestampNTZType):
-        return value.replace(tzinfo=None)
     if isinstance(kind, T.StringType) and isinstance(value, uuid.UUID | bytes):
         return str(value if isinstance(value, uuid.UUID) else uuid.UUID(bytes=value))
     return value

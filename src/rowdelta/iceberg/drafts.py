@@ -1,0 +1,52 @@
+"""A table with a schema that it does not have yet: what changes would meet, before anything is changed."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+from rowdelta.errors import InputError
+from rowdelta.iceberg.handle import TableHandle, TableState
+from rowdelta.iceberg.java_errors import JavaError, java_message
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+
+def draft(handle: TableHandle, changes: DataFrame, new: Sequence[str], wider: Sequence[str]) -> TableHandle:
+    """The table with more and wider columns, in memory alone. It can be read and planned with, not committed to.
+
+    Args:
+        handle: The table.
+        changes: The frame whose columns the table is to have.
+        new: Columns of the frame to add.
+        wider: Columns of the table that get the type that the frame has.
+
+    Raises:
+        InputError: Iceberg cannot add such a column.
+    """
+    gateway, base = handle.gateway, handle.state.current
+    iceberg = gateway.iceberg
+    try:
+        wanted = iceberg.spark.SparkSchemaUtil.convert(changes._jdf.schema()).asStruct()
+        update: Any = handle._table.updateSchema()
+        for name in wider:
+            update.updateColumn(name, wanted.caseInsensitiveField(name).type())
+        for name in new:
+            update.addColumn(None, name, wanted.field(name).type())
+        schema = update.apply()
+        highest = max(int(base.lastColumnId()), int(schema.highestFieldId()))
+        metadata = iceberg.TableMetadata.buildFrom(base).setCurrentSchema(schema, highest).build()
+    except JavaError as error:
+        raise InputError(
+            f"{handle.name} cannot get the columns {', '.join([*new, *wider])} of the changes: {java_message(error)}",
+            hint="cast or drop them in the changes",
+        ) from error
+    operations = iceberg.StaticTableOperations(metadata, handle._table.io(), handle._table.locationProvider())
+    made = copy.copy(handle)
+    made._table = iceberg.BaseTable(operations, handle._table.name())
+    made._state = TableState(gateway, metadata, None)
+    made.live_frames = {}
+    return made

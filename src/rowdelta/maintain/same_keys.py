@@ -1,0 +1,148 @@
+"""Do rewritten equality deletes hold the same keys as the old ones? The answer is exact, and given before the commit.
+
+What was written is read back from storage, by Iceberg's own reader where it can be, and compared with what the old
+files say. Keys are compared as the numbers, texts and bytes that they are stored as: none goes through a time zone, nor
+through the DataFrame that they were written from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.encoding import DeleteEncoding
+from rowdelta.errors import VerificationError
+from rowdelta.iceberg import arrow_frame, column_path, delete_rows, encoding_of, files_of, parent_files
+from rowdelta.scan import hashed_keys, integer_sql, is_integer, vector_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from rowdelta.iceberg import DeleteEntry, Field, SnapshotFiles, TableHandle, Uncommitted
+    from rowdelta.maintain.equality_rewrites import EqualityGroup
+
+_FILE: Final = "file"
+_DECIMAL: Final = re.compile(r"decimal\((\d+), ?(\d+)\)")
+_STORED_AS: Final = {
+    "boolean": pa.bool_(),
+    "string": pa.string(),
+    "uuid": pa.string(),
+    "binary": pa.binary(),
+    "fixed": pa.binary(),
+    "float": pa.float64(),
+    "double": pa.float64(),
+}
+
+
+def same_keys(
+    files: SnapshotFiles, groups: Sequence[EqualityGroup], paths: Sequence[str]
+) -> Callable[[Uncommitted], None]:
+    """A check that each new delete file holds the keys of the group that it replaces; it runs once.
+
+    Args:
+        files: The snapshot that the groups are of.
+        groups: Old deletes.
+        paths: The new file of each group.
+    """
+    done: list[bool] = []
+
+    def check(made: Uncommitted) -> None:
+        if done:
+            return
+        after = files_of(made.handle, parent_files(made).snapshot, made.listing)
+        written = {entry.path: entry for entry in after.equality_deletes}
+        old = _Keys(made.handle, files, groups, [group.entries for group in groups])
+        new = _Keys(made.handle, after, groups, [[written[path]] for path in paths])
+        for group, path in zip(groups, paths, strict=True):
+            _compare(group, path, old.of(group.columns, group.entries), new.of(group.columns, [written[path]]))
+        done.append(True)
+
+    return check
+
+
+def _compare(group: EqualityGroup, path: str, old: pa.Table, new: pa.Table) -> None:
+    if old.equals(new):
+        return
+    names = ", ".join(column.name for column in group.columns)
+    raise VerificationError(
+        f"{path} would delete other values of {names} than what it replaces ({new.num_rows:,} keys instead of "
+        f"{old.num_rows:,}, or other ones); nothing was committed",
+        hint="the table is as it was; please report this with the types of these columns",
+    )
+
+
+class _Keys:
+    """The keys of delete files of one snapshot; those of Parquet files are read in one job for each set of columns."""
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        files: SnapshotFiles,
+        groups: Sequence[EqualityGroup],
+        entries: Sequence[Iterable[DeleteEntry]],
+    ) -> None:
+        self._handle = handle
+        self._read: dict[str, pa.Table] = {}
+        by_columns: dict[tuple[Field, ...], list[DeleteEntry]] = defaultdict(list)
+        for group, some in zip(groups, entries, strict=True):
+            by_columns[group.columns] += [entry for entry in some if not entry.is_vector]
+        for columns, rows in by_columns.items():
+            if rows:
+                self._read |= _rows(handle, files, rows, columns)
+
+    def of(self, columns: Sequence[Field], entries: Iterable[DeleteEntry]) -> pa.Table:
+        """The distinct keys of some files, sorted."""
+        table = pa.concat_tables([self._of(columns, entry) for entry in entries])
+        distinct = table.group_by(table.column_names).aggregate([])
+        return distinct.sort_by([(name, "ascending") for name in table.column_names]).combine_chunks()
+
+    def _of(self, columns: Sequence[Field], entry: DeleteEntry) -> pa.Table:
+        if not entry.is_vector:
+            return self._read[entry.path]
+        if encoding_of(self._handle, entry) is DeleteEncoding.HASH_MAP:
+            return _stored(columns, hashed_keys(self._handle, entry, columns))
+        found = vector_keys(self._handle, entry, columns[0])
+        nulls = pa.nulls(int(found.has_null), pa.int64())
+        return pa.table({str(columns[0].id): pa.concat_arrays([pa.array(found.keys, pa.int64()), nulls])})
+
+
+def _rows(
+    handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], columns: Sequence[Field]
+) -> dict[str, pa.Table]:
+    """The keys of Parquet files as Iceberg reads them, by path; Spark makes integers of dates and times."""
+    paths = [entry.path for entry in entries]
+    numbers = pa.table({"_file": pa.array(paths, pa.string()), _FILE: pa.array(range(len(paths)), pa.int32())})
+    found = delete_rows(handle, files, entries, [column.id for column in columns])
+    references = [(column, column_path(handle, column.id)) for column in columns]
+    values = [F.expr(integer_sql(c, sql) if is_integer(c) else sql).alias(str(c.id)) for c, sql in references]
+    joined = found.select("_file", *values).join(F.broadcast(arrow_frame(handle.spark, numbers)), "_file")
+    table = joined.drop("_file").toArrow().combine_chunks()
+    codes = table[_FILE].to_numpy()
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(len(paths) + 1))
+    keys = _stored(columns, table.drop_columns([_FILE]).take(pa.array(order)))
+    return {path: keys.slice(ends[i], ends[i + 1] - ends[i]) for i, path in enumerate(paths)}
+
+
+def _stored(columns: Sequence[Field], keys: pa.Table) -> pa.Table:
+    """Keys as the metadata of Iceberg would hold them, in the order of the columns."""
+    return pa.table({str(column.id): _stored_column(column, keys[str(column.id)]) for column in columns})
+
+
+def _stored_column(column: Field, values: pa.ChunkedArray) -> Any:
+    array = values.combine_chunks()
+    if is_integer(column):
+        if pa.types.is_temporal(array.type):
+            array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())  # noqa: PLR2004
+        return array.cast(pa.int64())
+    decimal = _DECIMAL.fullmatch(column.type_name)
+    if decimal is not None:
+        return array.cast(pa.decimal128(int(decimal[1]), int(decimal[2])))
+    kind = _STORED_AS[column.type_name.partition("[")[0]]
+    array = array.cast(kind)
+    return array.view(pa.int64()) if pa.types.is_floating(kind) else array  # bits: a NaN is itself
