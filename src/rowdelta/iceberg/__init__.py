@@ -18,7 +18,7 @@ from rowdelta.iceberg.content_files import ContentFile
 from rowdelta.iceberg.data_footers import footer_files, parquet_footers
 from rowdelta.iceberg.delete_files import encoding_of, list_delete_files, partition_text
 from rowdelta.iceberg.delete_rows import column_path, delete_rows, position_rows
-from rowdelta.iceberg.delta_log import DeltaLog, DeltaSnapshot, LogFile
+from rowdelta.iceberg.delta_log import DeltaLog, DeltaSnapshot, LogFile, hadoop_reads
 from rowdelta.iceberg.expiry import (
     ExpiredFiles,
     Expiry,
@@ -40,7 +40,7 @@ from rowdelta.iceberg.expressions import (
 from rowdelta.iceberg.file_batches import held_deletes, held_paths
 from rowdelta.iceberg.file_io import together
 from rowdelta.iceberg.handle import CommitMark, TableHandle
-from rowdelta.iceberg.interrupts import interruptible, stop_if_interrupted
+from rowdelta.iceberg.interrupts import end_work, interruptible, stop_if_interrupted
 from rowdelta.iceberg.inventory import (
     ColumnMetrics,
     Inventory,
@@ -122,6 +122,7 @@ __all__ = [
     "delete_rows",
     "drop_branch",
     "encoding_of",
+    "end_work",
     "expire_all",
     "expire_own",
     "expiry_between",
@@ -131,6 +132,7 @@ __all__ = [
     "find_orphans",
     "footer",
     "footer_files",
+    "hadoop_reads",
     "held_deletes",
     "held_paths",
     "in_session",
