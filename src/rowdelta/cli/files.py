@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructField, StructType
 
-from rowdelta.errors import InputError
+from rowdelta.cli.options import READERS
 from rowdelta.scan import quote
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from rowdelta.table import Table
 
-READERS: Final = {".parquet": "parquet", ".orc": "orc", ".csv": "csv", ".json": "json", ".jsonl": "json"}
 # A text has no nested values; JSON writes bytes as base64. Spark's reader knows how to make these.
 _BY_THE_READER: Final = (StructType, ArrayType, MapType, BinaryType)
 
@@ -28,10 +27,8 @@ def read_rows(path: Path, target: Table) -> DataFrame:
     stays what it is in a text column and no digit of a decimal gets lost. Other columns get the types that Spark sees
     in them. A value that does not fit is an error.
     """
-    if path.suffix not in READERS:
-        raise InputError(f"{path.name} is no kind of file that is known", hint=f"use one of {', '.join(READERS)}")
     handle = target._handle  # noqa: SLF001 - its session and types; to read the table would read its deletes
-    format_name, place = READERS[path.suffix], str(path.absolute())
+    format_name, place = READERS[path.suffix.lower()], str(path.absolute())
     reader = handle.spark.read.format(format_name)
     if format_name not in {"csv", "json"}:
         return reader.load(place)
