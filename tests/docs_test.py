@@ -14,8 +14,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from typer.testing import CliRunner
 
 import rowdelta as rd
+from rowdelta.cli.app import app
 from scripts.diagrams import DRAWINGS, IMAGES
 from scripts.support_table import README, with_table
 from tests.support.examples import DOCS, ROOT
@@ -93,6 +95,22 @@ def own_members(found: type) -> list[str]:
         for name, member in vars(found).items()
         if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, kinds))
     ]
+
+
+def test_every_page_that_explains_order_by_says_that_it_orders_one_batch() -> None:
+    """A change is not compared with the row in the table, so an older one that comes later wins."""
+    upsert_help = CliRunner().invoke(app, ["upsert", "--help"], env={"COLUMNS": "200"}).output
+    assert "They order the changes of this file alone" in " ".join(upsert_help.replace("│", " ").split())
+    told = {
+        "upsert": inspect.getdoc(rd.Table.upsert) or "",
+        "stream": inspect.getdoc(rd.cdc.stream) or "",
+        **{page.name: page.read_text(encoding="utf-8") for page in PAGES},
+    }
+    for name in ("upsert", "stream", "README.md", "cdc.md", "cli.md", "faq.md", "getting-started.md"):
+        text = " ".join(told[name].split())
+        assert re.search(
+            r"[Aa]n older change (that comes )?in (a|the) later (batch|call)|in the file of a later", text
+        ), name
 
 
 def test_the_reference_has_every_public_name() -> None:

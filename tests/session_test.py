@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import atexit
 import subprocess
 import sys
 import textwrap
@@ -9,8 +10,10 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.iceberg.gateway import Gateway
+from rowdelta.session import remove_if_empty
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -179,3 +182,18 @@ def test_metadata_shows_schema_specs_snapshots_branches_and_tags(spark: SparkSes
     assert metadata.tags["first"].snapshot_id == snapshot.id
     with pytest.raises(rd.InputError, match="no column 'nope'"):
         metadata.schema.find("nope")
+
+
+def test_a_folder_that_stays_empty_is_removed_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark makes `spark-warehouse` in the current folder, whether anything goes there or not."""
+    ends: list[Callable[[], None]] = []
+    monkeypatch.setattr(atexit, "register", ends.append)
+    (tmp_path / "old").mkdir()
+    for name in ("old", "never", "empty", "used"):
+        remove_if_empty(tmp_path / name)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "file").touch()
+    for end in ends:
+        end()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["old", "used"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rowdelta import cdc
+from rowdelta import _loading, cdc  # noqa: F401 - the first of them has to come first
 from rowdelta._version import __version__
 from rowdelta.delta import from_delta
 from rowdelta.errors import (

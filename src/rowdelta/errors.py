@@ -37,7 +37,7 @@ class EncodingError(RowDeltaError):
         >>> DeleteEncoding.from_name("bitmap")
         Traceback (most recent call last):
         rowdelta.errors.EncodingError: unknown delete encoding 'bitmap'
-        Hint: the known ones are full-row, deletion-vector, hash-map
+        Hint: the known ones are equality-delete-vector, full-row, deletion-vector, hash-map
     """
 
 
@@ -104,7 +104,7 @@ class CommitStateUnknownError(RowDeltaError):
 
 
 class VerificationError(RowDeltaError):
-    """Maintenance would have changed the visible rows, so nothing was committed.
+    """Rows that must be equal are not. Maintenance has committed nothing; `from_delta(verify=True)` has, and says so.
 
     Examples:
         >>> try:

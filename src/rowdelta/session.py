@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
+import signal
+import subprocess
 import sys
 import threading
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
 import pyspark
 from py4j.protocol import Py4JJavaError
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -21,7 +25,7 @@ from rowdelta.errors import SessionError
 from rowdelta.iceberg.versions import DELTA_PACKAGE, ICEBERG_PACKAGE, check_spark
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from py4j.java_gateway import JavaGateway
 
@@ -30,6 +34,8 @@ DELTA_EXTENSIONS = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 GIB = 1 << 30
 _LISTS = ("spark.jars.packages", "spark.sql.extensions")
+_END_SECONDS = 5.0
+_launched: list[subprocess.Popen[bytes]] = []  # the JVM of this process, also one that is only starting
 
 
 def session(
@@ -151,15 +157,25 @@ def _start(settings: dict[str, str]) -> SparkSession:
     settings.setdefault("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
     _end_stopped_jvm()
     conf = SparkConf(loadDefaults=True).setAll(list(settings.items()))
+    if not conf.contains(
+        "spark.sql.warehouse.dir"
+    ):  # Spark makes a folder for tables of its own; few sessions have any
+        remove_if_empty(Path("spark-warehouse").absolute())
     output = _StartupOutput()
+    # A session of its own keeps Ctrl-C from all processes that start the JVM, and lets them be ended together.
+    options = {"stderr": output.write_end, "start_new_session": True}
     try:
-        gateway: JavaGateway = launch_gateway(conf, {"stderr": output.write_end})  # type: ignore[no-untyped-call]
+        with _noted_launch():
+            gateway: JavaGateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
     except (PySparkException, OSError) as error:
         output.close_write_end()
         raise SessionError(
             f"Spark did not start: {error}\n{output.text()}".rstrip(),
             hint="Spark 4.1 needs a JDK 17 or 21 (JAVA_HOME), and network access the first time to load its packages",
         ) from error
+    except BaseException:  # an interrupt
+        end_jvm()
+        raise
     output.close_write_end()
     try:
         spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
@@ -169,6 +185,54 @@ def _start(settings: dict[str, str]) -> SparkSession:
         ) from error
     output.pass_on()
     return spark
+
+
+def remove_if_empty(folder: Path) -> None:
+    """Removes a folder at the end of the process, where it is not there yet and stays empty."""
+
+    def remove() -> None:
+        with suppress(OSError):  # it is not there, or not empty
+            folder.rmdir()
+
+    if not folder.exists():
+        atexit.register(remove)
+
+
+@contextmanager
+def _noted_launch() -> Iterator[None]:
+    """Notes down the process that PySpark starts, from its first moment on: PySpark itself tells when all is done."""
+    plain: Any = vars(java_gateway)["Popen"]
+
+    class Noted(plain):  # type: ignore[misc]
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            _launched[:] = [self]
+            super().__init__(*arguments, **options)
+
+    vars(java_gateway)["Popen"] = Noted
+    try:
+        yield
+    finally:
+        vars(java_gateway)["Popen"] = plain
+
+
+def end_jvm() -> None:
+    """Ends the JVM that was started here, with all that it may still be starting; Spark cannot be used after that."""
+    _signal_jvm(signal.SIGTERM)
+    for process in _launched:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_END_SECONDS)
+    kill_jvm()
+
+
+def kill_jvm() -> None:
+    """Ends it without waiting for anything."""
+    _signal_jvm(signal.SIGKILL)
+
+
+def _signal_jvm(sign: signal.Signals) -> None:
+    for process in _launched:
+        with suppress(OSError, AttributeError):  # it has ended, or has not begun
+            os.killpg(process.pid, sign)
 
 
 def _end_stopped_jvm() -> None:

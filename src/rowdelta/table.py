@@ -254,7 +254,7 @@ class Table:
             keys: The keys; other columns are ignored, save those that partitions are made of. A null key deletes the
                 rows where the column is null.
             key: The column or columns that make up the key.
-            encoding: `deletion-vector`, `hash-map` or `full-row`: use this one or fail. Left out, the table's
+            encoding: `equality-delete-vector`, `hash-map` or `full-row`: use this one or fail. Left out, the table's
                 properties decide, and what is not possible falls back to standard delete files.
             scope: `partition` (the keys carry the partition columns), `global` (all partitions), or `auto`: by
                 partition, unless rows were written under another spec; then in the whole table, by key and partition
@@ -264,7 +264,7 @@ class Table:
             >>> gone = spark.createDataFrame([(1,), (3,)], "id bigint")
             >>> result = t.delete_keys(gone, key="id").execute()
             >>> result.keys, result.encodings
-            (2, {'deletion-vector': 1})
+            (2, {'equality-delete-vector': 1})
             >>> t.read().count()
             2
         """
@@ -293,18 +293,19 @@ class Table:
                 null. Other columns may serve `order_by` and `delete_when`.
             key: The column or columns that identify a row.
             order_by: What grows from an older change of a key to a newer one; several are compared one by one, and a
-                null is oldest.
+                null is oldest. It orders the changes of this call alone. The row in the table is not read, so an older
+                change that comes in a later call replaces it all the same.
             delete_when: Which changes delete their key, as a SQL predicate or a Column.
             columns: Set these alone and keep the rest of an existing row; this reads the table, as a merge does.
             tie: `error` when two different changes of a key are equally new, or `any` to take one of them.
             scope: `partition` (the old row is in the partition of the new one), `global`, or `auto`: by partition where
                 the key holds the partition columns.
-            encoding: `deletion-vector`, `hash-map` or `full-row`: use this one or fail.
+            encoding: `equality-delete-vector`, `hash-map` or `full-row`: use this one or fail.
             merge_schema: Add columns to the table that only the changes have.
 
         Examples:
             >>> result = t.upsert(changes, key="id", order_by="seq", delete_when="op = 'D'").execute()
-            >>> result.keys, result.keys_deleted, result.rows_inserted
+            >>> result.keys, result.keys_deleted, result.rows_written
             (3, 1, 2)
             >>> t.read().orderBy("id").show()
             +---+-------+------+
@@ -370,8 +371,8 @@ class Table:
         for each data file, and deletion vectors on version 3.
 
         Args:
-            target_encoding: `deletion-vector`, `full-row` or `hash-map` for equality deletes; left out, they keep
-                theirs.
+            target_encoding: `equality-delete-vector`, `full-row` or `hash-map` for equality deletes; by default they
+                keep theirs.
             where: Which delete files, by the columns of `delete_files()`: `encoding = 'full-row' AND bytes < 1000`.
             min_input_files: Merge where there are at least so many and the encoding stays.
             target_size: About how large a file with the position deletes of several data files may become; left out,
@@ -381,7 +382,7 @@ class Table:
 
         Examples:
             >>> _ = t.delete_keys(changes, key="id", encoding="full-row").execute()
-            >>> t.rewrite_deletes("deletion-vector", where="encoding = 'full-row'").execute().equality_deletes
+            >>> t.rewrite_deletes("equality-delete-vector", where="encoding = 'full-row'").execute().equality_deletes
             1
         """
         return RewriteDeletes(

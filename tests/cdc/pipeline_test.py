@@ -28,8 +28,9 @@ def test_a_pipeline_file_becomes_a_table(spark: SparkSession, warehouse: Path, t
     lines = [event("c", None, {"id": 1, "v": "a"}), event("u", None, {"id": 1, "v": "b"}, 2), "{broken"]
     (tmp_path / "events" / "1.json").write_text("\n".join(lines))
     config = tmp_path / "pipeline.yaml"
+    short = table_name.removeprefix("lake.")  # as on the command line
     config.write_text(
-        f"warehouse: {warehouse}\ntable: {table_name}\ncreate: id bigint NOT NULL, v string\nkey: id\n"
+        f"warehouse: {warehouse}\ntable: {short}\ncreate: id bigint NOT NULL, v string\nkey: id\n"
         f"source: {{files: events}}\ncheckpoint: state\nstream: {{on_bad: quarantine}}\n"
     )
     result = CliRunner().invoke(app, ["cdc", "run", "--config", str(config), "--json"], catch_exceptions=False)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
 from typer.testing import CliRunner
 
 import rowdelta as rd
-from rowdelta.cli import puffin
+from rowdelta.cli import puffin, warehouse
 from rowdelta.cli.app import app, main
 from rowdelta.cli.failures import short_message
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from rowdelta.cli.output import print_rows
 
 REST_DOWN = (
     "An error occurred while calling o77.sql.\n: org.apache.iceberg.exceptions.RESTException: Error occurred while "
@@ -117,11 +116,98 @@ def test_version_and_completion_need_no_spark() -> None:
     ("values", "message"),
     [(["amount: 3"], "'amount: 3' sets nothing"), (["a=1", "a=2"], "column 'a' is set twice")],
 )
-def test_a_value_that_sets_nothing_is_a_wrong_call(values: list[str], message: str) -> None:
+def test_a_value_that_sets_nothing_is_a_wrong_call(values: list[str], message: str, tmp_path: Path) -> None:
     given = [part for value in values for part in ("--set", value)]
-    for command in (["update", "db.t", "--where", "true"], ["merge", "db.t", "--source", __file__, "--on", "id"]):
+    (tmp_path / "rows.csv").touch()
+    source = str(tmp_path / "rows.csv")
+    for command in (["update", "db.t", "--where", "true"], ["merge", "db.t", "--source", source, "--on", "id"]):
         called = CliRunner().invoke(app, [*command, *given, "--warehouse", "none"])
         assert (called.exit_code, message in called.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("resolve", "--memory", "lots"), "memory='lots' is not a size; write it as 512m or 2g"),
+        (("compact", "--memory", "1k"), "memory='1k' is too little to work with"),
+        (("compact", "--strategy", "best"), "'best' is none of binpack, sort, zorder"),
+        (("compact", "--option", "fast"), "'fast' is no option; write --option name=value"),
+        (("rewrite-deletes", "--target-size", "big"), "target_size='big' is not a size"),
+        (("rewrite-deletes", "--to", "dv"), "unknown delete encoding 'dv'"),
+        (("upsert", "--changes", __file__, "--key", "id"), "failures_test.py is no kind of file that is known"),
+        (("merge", "--source", __file__, "--on", "id"), "use one of .parquet, .orc, .csv, .json, .jsonl"),
+        (("delete-keys", "--keys", __file__), "is no kind of file that is known"),
+        (("delete", "--where", "true", "--mode", "fast"), "'fast' is none of merge-on-read, copy-on-write"),
+        (("update", "--where", "true", "--set", "a=1", "--isolation", "none"), "is none of serializable, snapshot"),
+        (("expire", "--older-than", "yesterday"), "older_than is 'yesterday', which is neither a time nor an age"),
+        (("remove-orphans", "--older-than", "7 weeks"), "which is neither a time nor an age"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_spark_starts(
+    words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(*_: object, **__: object) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr(warehouse, "session", start)
+    call = [words[0], "db.t", *words[1:], "--warehouse", str(Path(__file__).parent)]
+    called = CliRunner().invoke(app, call, env={"COLUMNS": "300", "TERMINAL_WIDTH": "300"})
+    assert called.exit_code == 2, called.exception
+    assert message in " ".join(called.output.replace("│", " ").split())
+
+
+def test_errors_are_json_where_results_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert fails(monkeypatch, rd.InputError("no column", hint="there is 'id'"), "puffin", "--json") == 1
+    out, err = capsys.readouterr()
+    assert (out, json.loads(err)) == ("", {"error": "no column", "hint": "there is 'id'"})
+    assert fails(monkeypatch, rd.InputError("no column"), "puffin", "--json") == 1
+    assert json.loads(capsys.readouterr().err) == {"error": "no column", "hint": None}
+    monkeypatch.setattr(
+        sys, "argv", ["rowdelta", "read", "db.t", "--limit", "0", "--json", "--warehouse", str(tmp_path)]
+    )
+    with pytest.raises(SystemExit) as exit_:
+        main()
+    told = json.loads(capsys.readouterr().err)
+    assert (exit_.value.code, set(told)) == (2, {"error", "hint"})
+    assert "--limit" in told["error"]
+
+
+def test_help_shows_the_groups_in_order_and_flags_without_a_type() -> None:
+    text = CliRunner().invoke(app, ["--help"]).output
+    panels = [text.index(f" {name} ") for name in ("Read and inspect", "Change rows", "Maintain", "More")]
+    assert panels == sorted(panels)
+    for words in ((), ("read",), ("cdc", "run"), ("merge",)):
+        assert "<bool>" not in CliRunner().invoke(app, [*words, "--help"]).output, words
+
+
+def test_a_missing_warehouse_is_made_by_a_statement_that_makes_something_in_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Anywhere else a name that was mistyped is told."""
+
+    class ReachedError(Exception):
+        pass
+
+    def start(*_: object, **__: object) -> None:
+        raise ReachedError
+
+    monkeypatch.setattr(warehouse, "session", start)
+    place = ("--warehouse", str(tmp_path / "new"))
+    for text in ("CREATE TABLE db.t (id int) USING iceberg", "/* of all */\n-- first\n create namespace db"):
+        assert isinstance(CliRunner().invoke(app, ["sql", text, *place]).exception, ReachedError), text
+    for text in ("SELECT 1", "INSERT INTO db.t VALUES (1)"):
+        error = CliRunner().invoke(app, ["sql", text, *place]).exception
+        assert isinstance(error, rd.TableError), text
+        assert "no warehouse at" in error.message
+        assert "CREATE" in str(error.hint)
+    assert isinstance(CliRunner().invoke(app, ["read", "db.t", *place]).exception, rd.TableError)
+
+
+def test_numbers_of_rows_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows([{"id": 1_000_000, "name": None, "ok": True}], ["id", "name", "ok"])
+    assert capsys.readouterr().out.split() == ["id", "name", "ok", "1000000", "yes"]
 
 
 def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import struct
 from typing import Any
 
@@ -11,7 +12,7 @@ import rowdelta as rd
 from rowdelta.codec.delta import DeletionVectorDescriptor
 from rowdelta.delta.actions import DeltaCommit, Metadata, Protocol, join_commits, parse_commit
 from rowdelta.delta.features import KNOWN_FEATURES, check_metadata, check_protocol
-from rowdelta.delta.paths import data_path, vector_path
+from rowdelta.delta.paths import by_place, data_path, vector_path
 from rowdelta.delta.schema import FIRST_NESTED_ID, convert_schema, read_name_mapping
 from rowdelta.delta.statistics import metrics_modes, parse_statistics
 from rowdelta.delta.values import bound, partition_value
@@ -189,6 +190,13 @@ def test_a_malformed_escape_is_refused() -> None:
         ("2024-02-29 01:02:03+01:00", "timestamptz", "2024-02-29T00:02:03+00:00"),
         ("ab", "binary", "6162"),
         ("2.5", "double", 2.5),
+        ("+12000-02-29", "date", "+12000-02-29"),
+        ("-0044-03-15", "date", "-0044-03-15"),
+        ("0000-12-31", "date", "0000-12-31"),
+        ("-0044-03-15 10:00:00", "timestamp", "-0044-03-15T10:00:00"),
+        ("+12000-07-01 01:02:03.5", "timestamptz", "+12000-06-30T16:02:03.500000+00:00"),
+        ("0001-01-01 00:00:00", "timestamptz", "0000-12-31T14:41:01+00:00"),
+        ("9999-12-31T23:59:59.999999-10:00", "timestamptz", "+10000-01-01T09:59:59.999999+00:00"),
     ],
 )
 def test_partition_values_are_read_by_type(text: str | None, kind: str, expected: Any) -> None:
@@ -196,10 +204,20 @@ def test_partition_values_are_read_by_type(text: str | None, kind: str, expected
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"), [("x", "int"), ("maybe", "boolean"), ("NaN", "double"), ("1.234", "decimal(5, 2)")]
+    ("text", "kind"),
+    [
+        ("x", "int"),
+        ("maybe", "boolean"),
+        ("NaN", "double"),
+        ("1.234", "decimal(5, 2)"),
+        ("2023-02-29", "date"),
+        ("2024-01-01 25:00:00", "timestamp"),
+        ("2024-01-01 10:00:00 Nowhere", "timestamptz"),
+        ("+300000-01-01 00:00:00", "timestamp"),
+    ],
 )
 def test_a_partition_value_that_does_not_fit_is_refused(text: str, kind: str) -> None:
-    with pytest.raises(rd.FormatError, match=f"partition value {text!r}"):
+    with pytest.raises(rd.FormatError, match=f"partition value {re.escape(repr(text))}"):
         partition_value(text, kind, "UTC")
 
 
@@ -322,6 +340,64 @@ def test_a_file_that_was_only_described_anew_is_still_removed_with_its_range() -
     joined = join_commits([parse_commit(1, 0, again), _commit(2, {}, {"a": None})])
     assert not joined.adds
     assert joined.removes["a"].uncertain, "it may also have come with the first commit"
+
+
+def test_summer_time_is_that_of_the_zone_in_every_year() -> None:
+    """Python's calendar ends in the year 9999; the rules of a zone come back every 400 years."""
+    for year in ("2024", "9999", "+12000"):
+        winter, summer = f"{year}-01-15 12:00:00", f"{year}-07-15 12:00:00"
+        assert partition_value(winter, "timestamptz", "Europe/Berlin") == f"{year}-01-15T11:00:00+00:00"
+        assert partition_value(summer, "timestamptz", "Europe/Berlin") == f"{year}-07-15T10:00:00+00:00"
+
+
+def _lines(*actions: tuple[str, str, int | None]) -> str:
+    """Actions of one commit in this order."""
+    return "\n".join(
+        json.dumps(
+            {
+                kind: {
+                    "path": path,
+                    "partitionValues": {},
+                    "size": 1,
+                    "dataChange": True,
+                    "deletionVector": None
+                    if rows is None
+                    else {"storageType": "i", "pathOrInlineDv": str(rows), "sizeInBytes": 8, "cardinality": rows},
+                }
+            }
+        )
+        for kind, path, rows in actions
+    )
+
+
+@pytest.mark.parametrize(
+    ("actions", "message"),
+    [
+        ([("add", "a", None), ("add", "a", 3)], "version 7 of the Delta log adds a twice, with different"),
+        ([("add", "a", 2), ("add", "a", 3)], "adds a twice, with different deletion vectors"),
+        ([("remove", "a", None), ("remove", "a", 3)], "removes a twice, with different deletion vectors"),
+        ([("add", "a", 3), ("remove", "a", 3)], "adds a and removes it again"),
+    ],
+)
+def test_a_commit_that_contradicts_itself_is_refused(actions: list[Any], message: str) -> None:
+    with pytest.raises(rd.FormatError, match=f"{message}.*\nHint: mode='full' asks Delta Lake"):
+        parse_commit(7, 0, _lines(*actions))
+
+
+def test_an_action_that_is_there_twice_counts_once() -> None:
+    found = parse_commit(7, 0, _lines(*[("remove", "a", None), ("add", "a", 3)] * 1, ("add", "a", 3)))
+    assert (len(found.adds), len(found.removes)) == (1, 1)
+
+
+def test_two_paths_of_one_file_are_refused() -> None:
+    assert by_place("file:/lake/t", {"a%20b": 1, "c": 2}) == {"file:/lake/t/a b": 1, "file:/lake/t/c": 2}
+    with pytest.raises(rd.FormatError, match="names the file file:/lake/t/a by two different paths"):
+        by_place("file:/lake/t", {"a": 1, "file:/lake/t/a": 2})
+
+
+def test_a_log_without_columns_is_refused() -> None:
+    with pytest.raises(rd.FormatError, match=r"the Delta table has no columns: .*schemaString\nHint"):
+        parse_commit(0, 0, '{"metaData": {"id": "x", "partitionColumns": []}}')
 
 
 def test_a_line_that_is_no_action_is_refused() -> None:

@@ -201,3 +201,143 @@ def test_a_commit_that_fails_leaves_no_delete_files(
         rd.from_delta(spark, copy, table_name, mode="incremental").execute()
     assert stored_files(table.refresh()) == before
     assert spark.table(table_name).count() == 20
+
+
+def _log(table: Path, version: int, *actions: dict[str, Any]) -> None:
+    """Writes a commit, as a writer that does not keep to the rules would."""
+    lines = "\n".join(map(json.dumps, actions))
+    (table / "_delta_log" / f"{version:020}.json").write_text(lines)
+
+
+def test_a_file_that_delta_lists_twice_is_refused(
+    spark: SparkSession, table_name: str, delta: Path, tmp_path: Path
+) -> None:
+    """With two vectors it is two files to Delta, and rows come twice; Iceberg has no way to say that."""
+    ((first,), (second,)) = (log_actions(str(delta), version, "add") for version in (1, 2))
+    compacted = _copy(spark, delta, tmp_path / "compacted")
+    both = "\n".join(json.dumps({"add": add}) for add in (first, second))
+    (compacted / "_delta_log" / f"{1:020}.{2:020}.compacted.json").write_text(both)
+    assert spark.read.format("delta").load(str(compacted)).count() == 39, "20 rows, and 19 of them again"
+    _refused(spark, compacted, table_name, "version 2 of the Delta table lists part-.* more than once.*\nHint: RESTORE")
+
+    for number, again in enumerate(([{**first, "dataChange": False}], [first])):
+        source = _copy(spark, delta, tmp_path / str(number))
+        name = f"{table_name}_{number}"
+        rd.from_delta(spark, source, name).execute()
+        _log(source, 3, *({"add": add} for add in again))
+        with pytest.raises(rd.TableError, match=r"as a file with 0 deleted rows, and .* has it with 1\n.*mode='full'"):
+            rd.from_delta(spark, source, name, mode="incremental").execute()
+        assert spark.table(name).count() == 19
+        with pytest.raises(rd.FormatError, match="more than once"):
+            rd.from_delta(spark, source, name, mode="full").execute()
+        assert spark.table(name).count() == 19
+        spark.sql(f"DROP TABLE {name}")
+
+
+def test_a_file_that_is_added_again_as_it_is_stays_one_file(
+    spark: SparkSession, table_name: str, delta: Path, tmp_path: Path
+) -> None:
+    source = _copy(spark, delta, tmp_path)
+    rd.from_delta(spark, source, table_name).execute()
+    (add,) = log_actions(str(source), 2, "add")
+    _log(source, 3, {"add": add})
+    result = rd.from_delta(spark, source, table_name, mode="incremental", verify=True).execute()
+    assert (result.data_files_added, result.verified_rows) == (0, 19)
+
+
+def test_removing_a_file_that_had_another_vector_is_refused(
+    spark: SparkSession, table_name: str, delta: Path, tmp_path: Path
+) -> None:
+    """To Delta this removes nothing: the file with its vector stays."""
+    source = _copy(spark, delta, tmp_path)
+    rd.from_delta(spark, source, table_name).execute()
+    (remove,) = log_actions(str(source), 2, "remove")
+    _log(source, 3, {"remove": remove})
+    with pytest.raises(rd.TableError, match=r"as a file with 0 deleted rows, and .* has it with 1\n.*mode='full'"):
+        rd.from_delta(spark, source, table_name).execute()
+    result = rd.from_delta(spark, source, table_name, mode="full", verify=True).execute()
+    assert (result.mode, result.verified_rows) == ("full", 19)
+
+
+def test_a_difference_after_a_conversion_is_an_error_of_verification(
+    spark: SparkSession, table_name: str, delta: Path
+) -> None:
+    rd.from_delta(spark, delta, table_name).execute()
+    check = importlib.import_module("rowdelta.delta.verify").check_same_rows
+    handle = rd.table(spark, table_name)._handle
+    with pytest.raises(rd.VerificationError, match=r"differ in 1 rows: only in Delta: \(3,\)\n.*mode='full'"):
+        check(handle, str(delta), 1, "incremental")
+    with pytest.raises(rd.VerificationError) as caught:
+        check(handle, str(delta), 1, "full")
+    assert "mode=" not in str(caught.value), "that is what has just been done"
+
+
+def test_a_log_without_a_schema_is_refused(spark: SparkSession, table_name: str, delta: Path, tmp_path: Path) -> None:
+    source = tmp_path / "bare"
+    (source / "_delta_log").mkdir(parents=True)
+    (protocol,), (metadata,) = (log_actions(str(delta), 0, kind) for kind in ("protocol", "metaData"))
+    del metadata["schemaString"]
+    _log(source, 0, {"protocol": protocol}, {"metaData": metadata})
+    _refused(spark, source, table_name, "the Delta table has no columns")
+    setting = "spark.databricks.delta.stateReconstructionValidation.enabled"
+    spark.conf.set(setting, "false")
+    try:
+        for number, actions in enumerate(([], [{"protocol": protocol}], [{"metaData": metadata}])):
+            _log(source, 0, {"commitInfo": {"operation": f"nothing {number}"}}, *actions)
+            spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+            _refused(spark, source, table_name, "the Delta (table has no columns|log has no protocol|log of)")
+    finally:
+        spark.conf.unset(setting)
+
+
+def test_a_catalog_whose_files_are_elsewhere_is_told_what_it_lacks(
+    spark: SparkSession, table_name: str, delta: Path
+) -> None:
+    """A FileIO that knows one kind of storage cannot read data files that stay on another."""
+    catalog = f"mem_{table_name.rpartition('_')[2]}"
+    for name, value in {
+        "": "org.apache.iceberg.spark.SparkCatalog",
+        ".catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",
+        ".warehouse": "mem://warehouse",
+    }.items():
+        spark.conf.set(f"spark.sql.catalog.{catalog}{name}", value)
+    spark.sql(f"CREATE NAMESPACE {catalog}.db")
+    for stats in ("log", "footer"):
+        with pytest.raises(rd.TableError) as caught:
+            rd.from_delta(spark, delta, f"{catalog}.db.orders", stats=stats).execute()
+        assert "cannot read the files of the Delta table where they are" in str(caught.value)
+        assert "its FileIO is org.apache.iceberg.inmemory.InMemoryFileIO" in str(caught.value)
+        assert "ResolvingFileIO" in str(caught.value)
+        assert not spark.catalog.tableExists(f"{catalog}.db.orders")
+    with pytest.raises(rd.TableError, match=r"custom location .*\nHint: .*leave location out"):
+        rd.from_delta(spark, delta, table_name, location="s3://elsewhere/orders").execute()
+    with pytest.raises(rd.TableError, match=r'No FileSystem for scheme "s3"\nHint: Delta Lake reads through Hadoop'):
+        rd.from_delta(spark, "s3://elsewhere/orders", table_name).execute()
+
+
+def test_partition_values_beyond_the_years_of_python_are_kept(
+    spark: SparkSession, table_name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "orders"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id bigint, day date, at timestamp, local timestamp_ntz) USING delta "
+        "PARTITIONED BY (day, at, local) TBLPROPERTIES ('delta.enableDeletionVectors'='true')"
+    )
+    rows = ", ".join(
+        f"({number}, date'{day}', timestamp'{at} 01:02:03.5', timestamp_ntz'{local} 23:59:59.25')"
+        for number, (day, at, local) in enumerate(
+            [
+                ("+12000-02-29", "+12000-02-29", "+294000-01-01"),
+                ("-0044-03-15", "2024-01-01", "-0044-03-15"),
+                ("0000-01-01", "9999-12-31", "0000-01-01"),
+            ]
+        )
+    )
+    spark.sql(f"INSERT INTO delta.`{path}` SELECT /*+ COALESCE(1) */ * FROM VALUES {rows}, {rows}")
+    result = rd.from_delta(spark, path, table_name, verify=True).execute()
+    assert (result.data_files_added, result.verified_rows) == (3, 6)
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE day = date'-0044-03-15'")
+    result = rd.from_delta(spark, path, table_name, verify=True).execute()
+    assert (result.mode, result.data_files_removed, result.verified_rows) == ("incremental", 1, 4)
+    found = spark.table(table_name).where("day = date'+12000-02-29' AND local > timestamp_ntz'+12000-01-01 00:00:00'")
+    assert found.count() == 2

@@ -335,8 +335,10 @@ def test_a_strict_encoding_that_is_impossible_is_refused_with_the_reason(
 ) -> None:
     with pytest.raises(EncodingError) as error:
         choose_encoding(batch, encoding=encoding)
-    assert error.value.message.startswith(f"cannot write the deletes as {encoding}: {reason}")
-    assert error.value.hint == f"leave encoding= out, and they are written as {choose_encoding(batch).encoding}"
+    shown = DeleteEncoding(encoding).shown(batch.content)
+    assert error.value.message.startswith(f"cannot write the deletes as {shown}: {reason}")
+    instead = choose_encoding(batch).encoding.shown(batch.content)
+    assert error.value.hint == f"leave encoding= out, and they are written as {instead}"
 
 
 @pytest.mark.parametrize("encoding", list(DeleteEncoding))
@@ -347,10 +349,17 @@ def test_a_strict_encoding_that_is_possible_is_used(encoding: DeleteEncoding) ->
     assert by_member.encoding is encoding
 
 
+@pytest.mark.parametrize("name", ["deletion-vector", "equality-delete-vector"])
+def test_an_equality_delete_vector_is_asked_for_by_its_name_and_by_the_stored_one(name: str) -> None:
+    choice = choose_encoding(keys(properties=ENABLED), encoding=name)
+    assert (choice.encoding, choice.encoding.value) == (VECTOR, "deletion-vector")
+    assert choice.encoding.shown("equality") == "equality-delete-vector"
+
+
 def test_a_strict_encoding_goes_before_the_hint_and_the_choice_says_so() -> None:
     choice = choose_encoding(keys(properties={**ENABLED, HINT: "full-row"}), encoding="deletion-vector")
     assert (choice.encoding, choice.honoured_hint) == (VECTOR, False)
-    assert choice.reason == "encoding='deletion-vector' was asked for"
+    assert choice.reason == "encoding='equality-delete-vector' was asked for"
 
 
 def test_an_unknown_strict_encoding_is_refused() -> None:
@@ -361,13 +370,13 @@ def test_an_unknown_strict_encoding_is_refused() -> None:
 def test_the_estimated_bytes_are_told_when_the_size_of_the_table_is_known() -> None:
     choice = choose_encoding(keys(statistics=BatchStatistics(1000, 1, 1000, total_rows=1_000_000)))
     assert choice.encoding is VECTOR
-    assert choice.reason.endswith("; estimated 2666 bytes as full-row, 2024 bytes as deletion-vector")
+    assert choice.reason.endswith("; estimated 2666 bytes as full-row, 2024 bytes as equality-delete-vector")
 
 
 def test_fewer_estimated_bytes_alone_do_not_rule_a_vector_out() -> None:
     choice = choose_encoding(keys(statistics=BatchStatistics(100, 0, 99, total_rows=1_000_000)))
     assert choice.encoding is VECTOR
-    assert choice.reason.endswith("; estimated 266 bytes as full-row, 1124 bytes as deletion-vector")
+    assert choice.reason.endswith("; estimated 266 bytes as full-row, 1124 bytes as equality-delete-vector")
 
 
 def test_deleting_half_of_the_table_or_more_is_full_row() -> None:
@@ -375,7 +384,7 @@ def test_deleting_half_of_the_table_or_more_is_full_row() -> None:
     assert choice.encoding is FULL_ROW
     assert choice.reason == (
         "600000 deletes in a table of 1000000 rows are not less than half of it: the cost estimate says full-row"
-        "; estimated 1600000 bytes as full-row, 601024 bytes as deletion-vector"
+        "; estimated 1600000 bytes as full-row, 601024 bytes as equality-delete-vector"
     )
 
 
@@ -386,7 +395,7 @@ def test_an_empty_table_is_full_row() -> None:
 def test_a_fall_back_tells_the_estimate_too() -> None:
     statistics = BatchStatistics(3, total_rows=100)
     choice = choose_encoding(keys(KeyColumn("name", "string"), statistics=statistics))
-    assert choice.reason.endswith("; estimated 64 bytes as full-row, no estimate as deletion-vector")
+    assert choice.reason.endswith("; estimated 64 bytes as full-row, no estimate as equality-delete-vector")
 
 
 def test_the_share_of_the_table_decides_only_under_an_auto_hint() -> None:

@@ -30,7 +30,7 @@ def test_an_unknown_id_fails_and_names_the_known_ones(encoding_id: int) -> None:
 def test_an_unknown_name_fails_and_names_the_known_ones(name: str) -> None:
     with pytest.raises(EncodingError, match=f"unknown delete encoding '{name}'") as error:
         DeleteEncoding.from_name(name)
-    assert error.value.hint == "the known ones are full-row, deletion-vector, hash-map"
+    assert error.value.hint == "the known ones are equality-delete-vector, full-row, deletion-vector, hash-map"
 
 
 @pytest.mark.parametrize("file_format", ["PARQUET", "AVRO", "ORC", "parquet"])

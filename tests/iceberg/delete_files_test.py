@@ -59,7 +59,7 @@ def test_a_position_delete_of_a_partition_applies_to_every_older_file_of_it(
     (row,) = listing(spark, table_name)
     assert (row["content"], row["encoding"], row["records"], row["partition"]) == (
         "position",
-        "full-row",
+        "position",
         4,
         "region=r0",
     )

@@ -190,4 +190,4 @@ def test_deletion_vectors_replace_the_position_deletes_of_an_upgraded_table(
     spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('format-version'='3')")
     spark.sql(f"DELETE FROM {table_name} WHERE id IN (14, 15, 66)")
     found = assert_as_planned(table)
-    assert {row["encoding"] for row in found} == {"full-row", "deletion-vector"}
+    assert {row["encoding"] for row in found} == {"position", "deletion-vector"}

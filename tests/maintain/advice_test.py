@@ -198,6 +198,24 @@ def test_rewriting_files_for_a_few_rows_calls_for_merge_on_read() -> None:
     assert not {"expire", "orphans", "resolve"} & found.keys()
 
 
+@pytest.mark.parametrize(
+    ("rows", "minutes", "positions", "choice", "estimate"),
+    [
+        (20_000_000, 8, 0, "every 1.0 hours", "30% of the rows are dead in 8 minutes"),
+        (20_000_000, 8, 6_000_000, "now, then every 1.0 hours", "30% of the rows are dead already"),
+        (20_000_000, 5 * 24 * 60, 0, "every 5 days", "30% of the rows are dead in 5 days"),
+        (20_000_000, 90 * 24 * 60, 0, "every 30 days", "30% of the rows are dead in 90 days"),
+    ],
+)
+def test_the_schedule_of_compactions_does_not_contradict_its_estimate(
+    rows: int, minutes: int, positions: int, choice: str, estimate: str
+) -> None:
+    commits = (commit(0), commit(minutes, positions_added=int(rows * 0.3)))
+    found = topics(debt(commits=commits, rows=rows, positions=positions), metadata())["compact"]
+    assert found.choice == choice
+    assert found.estimate.startswith(estimate)
+
+
 def test_a_table_that_nobody_changes_needs_little() -> None:
     found = topics(debt(), metadata())
     assert (found["mode"].choice, found["encoding"].choice) == ("as it is", "as it is: deletion vectors")

@@ -67,7 +67,7 @@ def test_the_debt_of_every_file_partition_and_kind_is_what_the_planner_applies(
     assert debt.stock.seconds > debt.rowdelta.seconds > 0
     by_name = {found.partition: found for found in debt.partitions}
     assert by_name["region=r0"].rowdelta.seconds == 0
-    assert (debt.dangling_files, debt.readers) == (0, "v3 engines")
+    assert (debt.dangling_files, debt.readers) == (0, "engines that read equality deletes")
     assert debt.delete_bytes == sum(row["bytes"] for row in table.delete_files().toArrow().to_pylist())
     assert debt.oldest_delete_ms == sorted(s.timestamp_ms for s in table.metadata.snapshots.values())[2]
     assert [commit.total_keys for commit in debt.commits] == [0, 0, 0, 2]
@@ -81,12 +81,21 @@ def test_who_can_read_the_table_follows_its_version_and_its_vectors(spark: Spark
     table = create(spark, table_name, "id bigint, v string", version=2)
     append_ids(spark, table_name, range(100))
     table.delete_keys(keys(spark, 1, 2), key="id").execute()
-    assert table.debt().readers == "any engine"
+    found = table.debt()
+    assert found.readers == "engines that read equality deletes"
+    assert found.readers_reason == (
+        "the table is of format version 2 and has 1 standard equality delete file: Spark, Flink and Trino read them, "
+        "PyIceberg, Databricks and Snowflake do not"
+    )
+    (encoding,) = (item for item in table.advise().recommendations if item.topic == "encoding")
+    assert "PyIceberg, Databricks and Snowflake do not" in encoding.reason
+    assert "every engine" not in encoding.reason
     set_properties(spark, table_name, format__version="3", write_delete_equality__vector_enabled="true")
-    assert table.debt().readers == "v3 engines"
+    assert table.debt().readers == "engines that read equality deletes"
     table.delete_keys(keys(spark, 5_000), key="id").execute()
     debt = table.debt()  # a vector beyond all bounds stops nobody
-    assert (debt.readers, debt.delete_files, debt.dangling_files, debt.keys) == ("v3 engines", 2, 1, 2)
+    assert debt.readers == "engines that read equality deletes"
+    assert (debt.delete_files, debt.dangling_files, debt.keys) == (2, 1, 2)
     assert [(advice.action, advice.command) for advice in debt.advice] == [("remove dangling", ("remove-dangling",))]
     table.delete_keys(keys(spark, 3, 4), key="id").execute()
     debt = table.debt()
@@ -94,6 +103,8 @@ def test_who_can_read_the_table_follows_its_version_and_its_vectors(spark: Spark
     assert debt.advice[0].action == "resolve"
     assert debt.advice[0].gain_seconds is None
     assert "refuses to read" in str(debt)
+    table.resolve().execute()
+    assert table.debt().readers == "v3 engines"
 
 
 def test_position_deletes_of_many_files_are_shared_out(spark: SparkSession, table_name: str) -> None:

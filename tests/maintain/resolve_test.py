@@ -58,7 +58,7 @@ def test_every_encoding_becomes_positions_in_one_snapshot(spark: SparkSession, t
     assert rows(spark.table(table_name)) == live
     # On version 3 the vector of the file takes up what was deleted before; on version 2 there are two files.
     expected = [("position", "deletion-vector", 6)] if version > 2 else None
-    assert content(table) == (expected or [("position", "full-row", 2), ("position", "full-row", 4)])
+    assert content(table) == (expected or [("position", "position", 2), ("position", "position", 4)])
     again = table.resolve().execute()
     assert (again.snapshot_id, again.equality_deletes) == (None, 0)
     assert "nothing to do" in str(table.resolve().plan())

@@ -95,7 +95,7 @@ def test_what_a_vector_cannot_hold_falls_back_and_says_why_unless_a_vector_was_a
     before, files = head(table), stored_files(table)
     with pytest.raises(rd.EncodingError) as error:
         table.delete_keys(batch(spark, *some), key, encoding="deletion-vector").execute()
-    assert error.value.message == f"cannot write the deletes as deletion-vector: {reason}"
+    assert error.value.message == f"cannot write the deletes as equality-delete-vector: {reason}"
     assert error.value.hint == "leave encoding= out, and they are written as full-row"
     assert (head(table), stored_files(table)) == (before, files)
     with caplog.at_level(logging.INFO, "rowdelta"):
@@ -120,7 +120,7 @@ def test_a_vector_is_written_where_it_fits_and_the_log_has_the_numbers(
     with caplog.at_level(logging.INFO, "rowdelta"):
         result = table.delete_keys(keys(spark, 3, 1, 3, 77, 1), "id").execute()
     assert (result.keys, result.vectors, result.delete_files_added) == (3, 1, 1)
-    assert result.encodings == {"deletion-vector": 1}
+    assert result.encodings == {"equality-delete-vector": 1}
     assert result.reasons == ("3 keys of long column 'id' as a bitmap",)
     assert result.rows_deleted is None
     assert result.bytes_added > 0
@@ -157,8 +157,8 @@ def test_the_summary_counts_vectors_files_and_bytes(spark: SparkSession, table_n
     ("hint", "encoding", "reason"),
     [
         ("full-row", "full-row", "write.delete.encoding-hint is full-row"),
-        ("deletion-vector", "deletion-vector", "1 key of long column 'id' as a bitmap"),
-        ("auto", "deletion-vector", "1 key of long column 'id' as a bitmap"),
+        ("deletion-vector", "equality-delete-vector", "1 key of long column 'id' as a bitmap"),
+        ("auto", "equality-delete-vector", "1 key of long column 'id' as a bitmap"),
     ],
 )
 def test_the_hint_is_followed(spark: SparkSession, table_name: str, hint: str, encoding: str, reason: str) -> None:
@@ -174,7 +174,7 @@ def test_a_hint_that_cannot_be_followed_falls_back_and_a_strict_call_wins(spark:
     assert result.reasons == ("key 's' is of type string, which a bitmap cannot hold",)
     set_properties(spark, table_name, write_delete_encoding__hint="full-row")
     result = table.delete_keys(keys(spark, 2), "id", encoding="deletion-vector").execute()
-    assert result.encodings == {"deletion-vector": 1}
+    assert result.encodings == {"equality-delete-vector": 1}
     assert ids(table) == [0, *range(3, 10)]
 
 
@@ -398,14 +398,14 @@ def test_vectors_are_switched_on_and_off_at_once_and_live_beside_files(spark: Sp
     table = make(spark, table_name, {})
     assert table.delete_keys(keys(spark, 1), "id").execute().encodings == {"full-row": 1}
     spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('{ENABLED}'='true')")
-    assert table.delete_keys(keys(spark, 2), "id").execute().encodings == {"deletion-vector": 1}
+    assert table.delete_keys(keys(spark, 2), "id").execute().encodings == {"equality-delete-vector": 1}
     spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('{ENABLED}'='false')")
     assert table.delete_keys(keys(spark, 3), "id").execute().encodings == {"full-row": 1}
     spark.sql(f"ALTER TABLE {table_name} UNSET TBLPROPERTIES ('{ENABLED}')")
     assert table.delete_keys(batch(spark, 4), "s").execute().encodings == {"full-row": 1}
     assert ids(table) == [0, *range(5, 10)]
     listed = table.delete_files().toArrow().to_pylist()
-    assert sorted(row["encoding"] for row in listed) == ["deletion-vector", "full-row", "full-row", "full-row"]
+    assert sorted(row["encoding"] for row in listed) == ["equality-delete-vector", "full-row", "full-row", "full-row"]
 
 
 def test_a_branch_takes_vectors_while_main_stays_standard(
@@ -440,7 +440,7 @@ def test_a_plan_says_what_would_be_done_and_does_nothing(spark: SparkSession, ta
     text = str(operation.plan())
     assert text.splitlines()[0] == f"delete by key from {table_name}"
     assert "none: the rows are not looked up" in text
-    assert ("deletion-vector: 2 keys of long column 'id' as a bitmap" if key == "id" else "full-row: ") in text
+    assert ("equality-delete-vector: 2 keys of long column 'id' as a bitmap" if key == "id" else "full-row: ") in text
     assert ("keys      2" if key == "id" else "counted while they are written") in text
     assert operation.plan().to_dict()["key"] == key
     assert (head(table), stored_files(table)) == (before, files)
@@ -632,7 +632,7 @@ def test_vectors_survive_stock_commits_that_merge_their_manifests(spark: SparkSe
     append_ids(spark, table_name, [39], "again")
     table.delete_keys(keys(spark, 8), "id").execute()
     assert ids(table) == sorted({*expected} - {100, 5, 8})
-    assert {row.encoding for row in table.delete_files().collect()} == {"deletion-vector"}
+    assert {row.encoding for row in table.delete_files().collect()} == {"equality-delete-vector"}
 
 
 def test_vectors_survive_120_appends(spark: SparkSession, table_name: str) -> None:

@@ -115,7 +115,7 @@ def test_a_condition_may_have_a_subquery(pair: Copies, condition: str) -> None:
     result = pair.table.update(alias="o").set("a", "o.a + 1").where(condition).execute()
     pair.stock(f"UPDATE {{t}} AS o SET a = o.a + 1 WHERE {condition}")
     pair.assert_same()
-    assert result.rows_updated > 0
+    assert result.rows_updated
 
 
 def test_a_value_may_be_a_scalar_subquery(pair: Copies) -> None:
@@ -147,7 +147,7 @@ def test_nulls_in_a_condition_are_those_of_sql(pair: Copies, where: str) -> None
     result = pair.table.update().set("a", "a + 1").where(where).execute()
     pair.stock(f"UPDATE {{t}} SET a = a + 1 WHERE {where}")
     pair.assert_same()
-    assert result.rows_updated > 0
+    assert result.rows_updated
 
 
 def test_a_condition_that_is_random_is_decided_once_for_each_row(spark: SparkSession, table_name: str) -> None:
@@ -155,7 +155,7 @@ def test_a_condition_that_is_random_is_decided_once_for_each_row(spark: SparkSes
         table = create(spark, f"{table_name}_{mode[:4]}", "id bigint, a int")
         spark.range(0, 200, 1, 1).selectExpr("id", "0 a").writeTo(table.name).append()
         result = table.update(mode=mode).set("a", "1").where("rand() < 0.5").execute()
-        assert 0 < result.rows_updated < 200
+        assert result.rows_updated in range(1, 200)
         assert_same_rows(table.read(columns=["id"]), [(i,) for i in range(200)])
         assert table.read("a = 1").count() == result.rows_updated
         spark.sql(f"DROP TABLE {table.name} PURGE")

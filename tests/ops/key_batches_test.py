@@ -47,7 +47,7 @@ CASES: dict[
     "not enabled": ([1, 5, 5], {}, 3, "full-row"),
     "version 2": ([1, 5, 5], EDV, 2, "full-row"),
     "null": ([1, 5, None], EDV, 3, "full-row"),
-    "dense": ([1, 5, 5], EDV, 3, "deletion-vector"),
+    "dense": ([1, 5, 5], EDV, 3, "equality-delete-vector"),
     "none": ([], EDV, 3, None),
 }
 
@@ -77,5 +77,5 @@ def test_many_keys_that_are_no_vector_never_come_to_the_driver(
     result = table.delete_keys(changes, "id").execute()
     assert result.encodings == ({encoding: 1} if encoding else {})
     assert result.keys == len(set(keys))
-    assert bool(collected) == (encoding == "deletion-vector")
+    assert bool(collected) == (encoding == "equality-delete-vector")
     assert_same_rows(table.read(), [row for row in rows if row[0] not in set(keys)])

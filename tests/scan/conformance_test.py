@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
+from rowdelta.encoding import DeleteEncoding
 from tests.support.frames import rows
 from tests.support.tables import VECTORS, added_files, append_files, create, delete_positions
 
@@ -391,5 +392,6 @@ def test_what_cannot_be_is_refused_with_the_reason(
 ) -> None:
     table = create(spark, table_name, COLUMNS, version=version, properties=VECTORS)
     frame = spark.createDataFrame([(1, 1, 1, "a")], "id bigint, i int, z bigint, s string")
-    with pytest.raises(rd.EncodingError, match=f"cannot write the deletes as {encoding}: {reason}"):
+    shown = DeleteEncoding(encoding).shown("equality")
+    with pytest.raises(rd.EncodingError, match=f"cannot write the deletes as {shown}: {reason}"):
         table.delete_keys(frame, KEYS[key], encoding=encoding).execute()

@@ -63,7 +63,7 @@ def take_batch(stream: ChangeStream, table: Table, batch: DataFrame, mark: Batch
         skipped=numbers["skipped"],
         bad=numbers["bad"],
         keys=result.keys,
-        rows=result.rows_inserted,
+        rows=result.rows_written,
         bytes=result.bytes_added,
         lag_seconds=_age(numbers["newest"]),
         debt=live_equality_deletes(table),

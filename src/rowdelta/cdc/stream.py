@@ -125,8 +125,9 @@ def stream(
         source: Any streaming DataFrame.
         table: The table.
         key: The column or columns that identify a row.
-        order_by: What grows from an older change of a key to a newer one. The formats `debezium` and `delta` know their
-            own order, and refuse another.
+        order_by: What grows from an older change of a key to a newer one. It orders the changes of one batch: an older
+            change that comes in a later batch wins all the same. The formats `debezium` and `delta` know their own
+            order, and refuse another; it holds within a batch, too.
         format: `changes` (rows by the names of the table's columns), `debezium`, `delta` (Delta's change data feed), or
             `rd.cdc.OpColumn(...)`, `rd.cdc.JsonRows(...)`, `rd.cdc.Debezium(...)`, `rd.cdc.DeltaFeed()` with options.
         delete_when: Which changes delete their key, besides those that the format knows as deletes.

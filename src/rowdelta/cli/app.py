@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 
@@ -12,6 +14,7 @@ from rich.markup import escape
 from rowdelta.cli import looking, merging, changing, maintenance, health, delta, touring, pipeline  # noqa: F401
 
 # isort: on
+from rowdelta.cli.interrupts import run_command
 from rowdelta.cli.options import app
 from rowdelta.errors import RowDeltaError
 
@@ -20,15 +23,37 @@ __all__ = ["app", "main"]
 
 def main() -> None:
     """Runs the command line; an error becomes one message and exit code 1."""
+    sys.exit(run_command(_run))
+
+
+def _run() -> int:
     try:
+        if _prints_json():
+            done = app(standalone_mode=False)
+            return done if isinstance(done, int) else 0
         app()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
     except RowDeltaError as error:
-        _fail(str(error))
+        _tell(error.message, error.hint)
     except Exception as error:  # noqa: BLE001 - a person who types a command should not be shown our source
+        tell = getattr(error, "format_message", None)
+        if tell is not None:  # a wrong call, which Typer would print in a frame
+            _tell(tell(), None)
+            return 2
         told = " ".join(str(error).split())
-        _fail(f"{type(error).__name__}{': ' if told else ''}{told}\nHint: --debug shows where it happened")
+        _tell(f"{type(error).__name__}{': ' if told else ''}{told}", "--debug shows where it happened")
+    return 1
 
 
-def _fail(message: str) -> None:
-    Console(stderr=True, highlight=False).print(f"[bold red]Error:[/] {escape(message)}", soft_wrap=True)
-    sys.exit(1)
+def _prints_json() -> bool:
+    return "--json" in sys.argv[1:]
+
+
+def _tell(message: str, hint: str | None) -> None:
+    """Prints an error to stderr: as text, or as one JSON document where the command prints JSON."""
+    if _prints_json():
+        typer.echo(json.dumps({"error": message, "hint": hint}, ensure_ascii=False), err=True)
+        return
+    text = message if hint is None else f"{message}\nHint: {hint}"
+    Console(stderr=True, highlight=False).print(f"[bold red]Error:[/] {escape(text)}", soft_wrap=True)

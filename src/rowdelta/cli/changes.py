@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
+from rowdelta.cli.interrupts import in_order
 from rowdelta.cli.output import print_json, print_rows
 from rowdelta.cli.warehouse import open_spark
 
@@ -21,14 +23,19 @@ if TYPE_CHECKING:
     from rowdelta.ops.upsert import UpsertResult
 
 
+# A statement that makes something, after comments.
+_CREATES: Final = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)*CREATE\b", re.IGNORECASE | re.DOTALL)
+
+
 def run_sql(text: str, place: Place) -> DataFrame:
     """Runs a statement; names without a catalog belong to the default catalog of the place."""
     from rowdelta.sql import sql
 
-    spark = open_spark(place)
+    spark = open_spark(place, make=_CREATES.match(text) is not None)
     if place.default_catalog is not None:
         spark.sql(f"USE {place.default_catalog}")
-    return sql(spark, text)
+    with in_order():  # a change is made here; the rows of a query are fetched later
+        return sql(spark, text)
 
 
 def show_frame(frame: DataFrame, limit: int, *, as_json: bool) -> None:
@@ -53,7 +60,8 @@ def executed(operation: Operation[ResultT], *, dry_run: bool, as_json: bool) -> 
     if dry_run:
         show_plan(operation, as_json=as_json)
         return None
-    result = operation.execute()
+    with in_order():
+        result = operation.execute()
     if as_json:
         print_json(result.to_dict())
         return None
@@ -104,7 +112,7 @@ def upsert_counts(result: UpsertResult) -> list[str]:
     if not result.encodings:  # some columns alone: a merge, which knows the rows
         return _row_counts(result)
     line = (
-        f"{_keys(result)}, of which {result.keys_deleted:,} are deleted; {result.rows_inserted:,} "
+        f"{_keys(result)}, of which {result.keys_deleted:,} are deleted; {result.rows_written:,} "
         f"rows written ({result.bytes_added:,} bytes), snapshot {result.snapshot_id}"
     )
     return [line, *(f"  {reason}" for reason in result.reasons)]

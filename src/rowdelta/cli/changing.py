@@ -20,6 +20,7 @@ from rowdelta.cli.options import (
     TableName,
     app,
     names,
+    rows_file,
 )
 from rowdelta.cli.place import Place  # noqa: TC001 - typer reads it
 
@@ -32,7 +33,7 @@ from rowdelta.cli.place import Place  # noqa: TC001 - typer reads it
 def delete_keys(
     table: TableName,
     place: Place,
-    keys: Annotated[Path, typer.Option(exists=True, help=f"The keys: {KINDS}.")],
+    keys: Annotated[Path, typer.Option(exists=True, callback=rows_file, help=f"The keys: {KINDS}.")],
     key: Annotated[
         str | None, typer.Option(help="Key columns, separated by commas; all of the file's by default.")
     ] = None,

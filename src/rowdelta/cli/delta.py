@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from rowdelta.cli.options import MORE, AsJson, DryRun, TableName, app
+from rowdelta.cli.options import MORE, AsJson, DryRun, TableName, app, one_of
 from rowdelta.cli.place import Place  # noqa: TC001 - typer reads it
+from rowdelta.delta.convert import GRANULARITIES, MODES, STATISTICS
 
 
 @app.command(
@@ -19,13 +20,19 @@ def from_delta(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="The Delta table: its folder, or its name.")],
     table: TableName,
     place: Place,
-    mode: Annotated[str, typer.Option(help="auto, full or incremental.")] = "auto",
+    mode: Annotated[str, typer.Option(help="auto, full or incremental.", callback=one_of(*MODES))] = "auto",
     version: Annotated[int | None, typer.Option(min=0, help="The Delta version; the newest by default.")] = None,
-    stats: Annotated[str, typer.Option(help="Metrics of data files from the `log` or from the `footer`.")] = "log",
+    stats: Annotated[
+        str,
+        typer.Option(help="Metrics of data files from the `log` or from the `footer`.", callback=one_of(*STATISTICS)),
+    ] = "log",
     format_version: Annotated[
         int | None, typer.Option(min=2, max=3, help="Of a new table: 3 (deletion vectors) or 2 (position deletes).")
     ] = None,
-    snapshots: Annotated[str, typer.Option(help="One snapshot for each `commit`, or for the `range`.")] = "commit",
+    snapshots: Annotated[
+        str,
+        typer.Option(help="One snapshot for each `commit`, or for the `range`.", callback=one_of(*GRANULARITIES)),
+    ] = "commit",
     location: Annotated[str | None, typer.Option(help="The folder of a new table; by default the catalog's.")] = None,
     delete_folder: Annotated[
         str | None, typer.Option(help="Where delete files of a new table go; its folder deletion-vectors by default.")
@@ -42,7 +49,7 @@ def from_delta(
     from rowdelta.cli.warehouse import full_name, open_spark
     from rowdelta.delta import from_delta as convert
 
-    spark = open_spark(place, delta=True)
+    spark = open_spark(place, delta=True, make=True)
     target = full_name(spark, table, place)
     operation = convert(
         spark,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import statistics
 import tempfile
@@ -46,15 +47,13 @@ class Story:
 def run(keep: Path | None = None) -> None:
     """Runs the demo; with a folder, the warehouse stays there to be looked at."""
     folder = Path(tempfile.mkdtemp(prefix="rowdelta-demo-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # after an interrupt, too
+    typer.echo("Starting Spark with Iceberg ...")
+    spark = session(keep or folder / "warehouse", config={"spark.sql.shuffle.partitions": 4})
     try:
-        typer.echo("Starting Spark with Iceberg ...")
-        spark = session(keep or folder / "warehouse", config={"spark.sql.shuffle.partitions": 4})
-        try:
-            _tell(spark, folder)
-        finally:
-            spark.stop()
+        _tell(spark, folder)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        spark.stop()
 
 
 def _tell(spark: SparkSession, folder: Path) -> None:

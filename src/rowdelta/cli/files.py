@@ -10,6 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructField, StructType
 
+from rowdelta.cli.options import READERS
 from rowdelta.errors import InputError
 from rowdelta.iceberg import quiet_tasks
 from rowdelta.scan import quote
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from rowdelta.table import Table
 
-READERS: Final = {".parquet": "parquet", ".orc": "orc", ".csv": "csv", ".json": "json", ".jsonl": "json"}
 _SHOWN: Final = 200
 _ONE_A_LINE: Final = 'each line is one object, such as {"id": 1}'
 # A text has no nested values; JSON writes bytes as base64. Spark's reader knows how to make these.
@@ -36,10 +36,8 @@ def read_rows(path: Path, target: Table) -> DataFrame:
     stays what it is in a text column and no digit of a decimal gets lost. Other columns get the types that Spark sees
     in them. A value that does not fit is an error.
     """
-    if path.suffix not in READERS:
-        raise InputError(f"{path.name} is no kind of file that is known", hint=f"use one of {', '.join(READERS)}")
     handle = target._handle  # noqa: SLF001 - its session and types; to read the table would read its deletes
-    format_name, place = READERS[path.suffix], str(path.absolute())
+    format_name, place = READERS[path.suffix.lower()], str(path.absolute())
     reader = handle.spark.read.format(format_name)
     if format_name not in {"csv", "json"}:
         return reader.load(place)

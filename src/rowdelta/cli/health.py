@@ -7,12 +7,17 @@ from typing import Annotated
 
 import typer
 
-from rowdelta.cli.options import LOOK, MAINTAIN, AsJson, Branch, DryRun, Snapshot, TableName, app
+from rowdelta.cli.interrupts import in_order
+from rowdelta.cli.options import LOOK, MAINTAIN, AsJson, Branch, DryRun, Snapshot, TableName, accepted_by, app
 from rowdelta.cli.output import print_json
 from rowdelta.cli.place import Place  # noqa: TC001 - typer reads it
+from rowdelta.maintain.cutoff import cutoff_ms
 
 OlderThan = Annotated[
-    str | None, typer.Option("--older-than", help="A time (`2024-01-31`, UTC) or an age (`5d`, `36h`).")
+    str | None,
+    typer.Option(
+        "--older-than", help="A time (`2024-01-31`, UTC) or an age (`5d`, `36h`).", callback=accepted_by(cutoff_ms)
+    ),
 ]
 
 
@@ -99,11 +104,10 @@ def expire(
     as_json: AsJson = False,
 ) -> None:
     """Remove old snapshots, and the files that no other snapshot needs."""
-    from rowdelta.cli.ages import parse_age
     from rowdelta.cli.changes import executed
     from rowdelta.cli.warehouse import open_table
 
-    operation = open_table(table, place).expire(parse_age(older_than), retain_last)
+    operation = open_table(table, place).expire(older_than, retain_last)
     result = executed(operation, dry_run=dry_run, as_json=as_json)
     if result is not None:
         metadata = result.manifests_removed + result.manifest_lists_removed
@@ -128,11 +132,11 @@ def remove_orphans(
     as_json: AsJson = False,
 ) -> None:
     """List files in a table's folder that no snapshot knows, older than 3 days, or remove them."""
-    from rowdelta.cli.ages import parse_age
     from rowdelta.cli.warehouse import open_table
 
-    operation = open_table(table, place).remove_orphans(parse_age(older_than), dry_run=dry_run or not delete)
-    result = operation.execute()
+    operation = open_table(table, place).remove_orphans(older_than, dry_run=dry_run or not delete)
+    with in_order():
+        result = operation.execute()
     if as_json:
         print_json(result.to_dict())
         return

@@ -2,39 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path  # noqa: TC003 - typer reads it
 from typing import Annotated
 
 import typer
 
 from rowdelta.cli import puffin as puffin_report
-from rowdelta.cli.options import LOOK, MORE, AsJson, Branch, Snapshot, TableName, app, names
+from rowdelta.cli.options import LOOK, AsJson, Branch, Snapshot, TableName, app, names
 from rowdelta.cli.output import print_json, print_rows
 from rowdelta.cli.place import Place  # noqa: TC001 - typer reads it
-
-
-@app.command(epilog="Example: `rowdelta version --json`", rich_help_panel=MORE)
-def version(as_json: AsJson = False) -> None:
-    """Show the versions of rowdelta and of what it runs on."""
-    from importlib.metadata import version as installed
-
-    from rowdelta import __version__
-    from rowdelta.iceberg import DELTA_PACKAGE, ICEBERG_PACKAGE
-
-    packages = {name: installed(name) for name in ("pyspark", "pyarrow", "pyroaring")}
-    versions = {
-        "rowdelta": __version__,
-        "python": sys.version.split()[0],
-        **packages,
-        "iceberg": ICEBERG_PACKAGE.rsplit(":", 1)[1],
-        "delta": DELTA_PACKAGE.rsplit(":", 1)[1],
-    }
-    if as_json:
-        print_json(versions)
-    else:
-        for name, value in versions.items():
-            typer.echo(f"{name} {value}")
 
 
 @app.command(epilog="Example: `rowdelta puffin data/00000-deletes.puffin`", rich_help_panel=LOOK)

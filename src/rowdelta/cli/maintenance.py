@@ -6,9 +6,28 @@ from typing import Annotated, Any
 
 import typer
 
-from rowdelta.cli.options import MAINTAIN, AsJson, Branch, DryRun, TableName, app
+from rowdelta.cli.options import MAINTAIN, AsJson, Branch, DryRun, TableName, accepted_by, app, one_of
 from rowdelta.cli.place import Place  # noqa: TC001 - typer reads it
+from rowdelta.encoding import DeleteEncoding
 from rowdelta.errors import InputError
+from rowdelta.maintain.groups import memory_bytes, size_in_bytes
+
+
+def _options(texts: list[str]) -> dict[str, str]:
+    """Reads `name=value`, none or more.
+
+    Examples:
+        >>> _options(["rewrite-all=true"])
+        {'rewrite-all': 'true'}
+    """
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name.strip() and equals):
+            raise InputError(f"{text!r} is no option", hint="write --option name=value")
+        found[name.strip()] = value.strip()
+    return found
+
 
 Verify = Annotated[
     bool | None,
@@ -16,7 +35,12 @@ Verify = Annotated[
         "--verify/--no-verify", help="Compare all visible rows before the commit; by default for tables below 1 GB."
     ),
 ]
-Memory = Annotated[str, typer.Option(help="How much memory the positions of one group of files may take.")]
+Memory = Annotated[
+    str,
+    typer.Option(
+        help="How much memory the positions of one group of files may take.", callback=accepted_by(memory_bytes)
+    ),
+]
 
 
 @app.command(epilog="Example: `rowdelta resolve db.orders --warehouse warehouse --dry-run`", rich_help_panel=MAINTAIN)
@@ -34,7 +58,7 @@ def resolve(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Turn equality deletes and vectors into deletion vectors or position deletes, which every engine reads."""
+    """Turn equality deletes and vectors into deletion vectors (format version 3) or position deletes (2)."""
     from rowdelta.cli.warehouse import open_table
 
     operation = open_table(table, place, branch).resolve(
@@ -59,7 +83,7 @@ def _resolved(result: Any) -> list[str]:
 
 @app.command(
     "rewrite-deletes",
-    epilog="Example: `rowdelta rewrite-deletes db.orders --to deletion-vector --where \"encoding = 'full-row'\" "
+    epilog="Example: `rowdelta rewrite-deletes db.orders --to equality-delete-vector --where \"encoding = 'full-row'\" "
     "--warehouse warehouse`",
     rich_help_panel=MAINTAIN,
 )
@@ -67,7 +91,12 @@ def rewrite_deletes(
     table: TableName,
     place: Place,
     to: Annotated[
-        str | None, typer.Option("--to", help="deletion-vector, full-row or hash-map; without it encodings stay.")
+        str | None,
+        typer.Option(
+            "--to",
+            help="equality-delete-vector, full-row or hash-map; without it encodings stay.",
+            callback=accepted_by(DeleteEncoding.from_name),
+        ),
     ] = None,
     where: Annotated[
         str | None, typer.Option(help="Which delete files, by the columns that `rowdelta delete-files` shows.")
@@ -76,7 +105,11 @@ def rewrite_deletes(
         int, typer.Option(min=1, help="Merge where there are at least so many delete files.")
     ] = 2,
     target_size: Annotated[
-        str | None, typer.Option(help="About how large a file of position deletes may become, such as 64m.")
+        str | None,
+        typer.Option(
+            help="About how large a file of position deletes may become, such as 64m.",
+            callback=accepted_by(lambda size: size_in_bytes("target_size", size)),
+        ),
     ] = None,
     verify: Verify = None,
     branch: Branch = "main",
@@ -107,11 +140,18 @@ def _rewritten(result: Any) -> list[str]:
 def compact(
     table: TableName,
     place: Place,
-    strategy: Annotated[str, typer.Option(help="binpack, sort or zorder.")] = "binpack",
+    strategy: Annotated[
+        str, typer.Option(help="binpack, sort or zorder.", callback=one_of("binpack", "sort", "zorder"))
+    ] = "binpack",
     sort_order: Annotated[str | None, typer.Option(help="Columns to sort by, or to interleave for zorder.")] = None,
     where: Annotated[str | None, typer.Option(help="Only files that may hold matching rows.")] = None,
     option: Annotated[
-        list[str] | None, typer.Option("--option", help="An option of Iceberg's rewrite_data_files: `name=value`.")
+        list[str] | None,
+        typer.Option(
+            "--option",
+            help="An option of Iceberg's rewrite_data_files: `name=value`.",
+            callback=accepted_by(_options),
+        ),
     ] = None,
     memory: Memory = "512m",
     verify: Verify = None,
@@ -134,22 +174,6 @@ def _compacted(result: Any) -> list[str]:
         f"{result.equality_deletes:,} equality deletes resolved, {result.delete_files_removed:,} delete files removed"
     )
     return [counts]
-
-
-def _options(texts: list[str]) -> dict[str, str]:
-    """Reads `name=value`, none or more.
-
-    Examples:
-        >>> _options(["rewrite-all=true"])
-        {'rewrite-all': 'true'}
-    """
-    found = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not (name.strip() and equals):
-            raise InputError(f"{text!r} is no option", hint="write --option name=value")
-        found[name.strip()] = value.strip()
-    return found
 
 
 def _run(operation: Any, told: Any, *, dry_run: bool, as_json: bool) -> None:

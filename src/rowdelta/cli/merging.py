@@ -20,6 +20,8 @@ from rowdelta.cli.options import (
     TableName,
     app,
     names,
+    one_of,
+    rows_file,
 )
 from rowdelta.cli.place import Place  # noqa: TC001 - typer reads it
 
@@ -31,10 +33,14 @@ from rowdelta.cli.place import Place  # noqa: TC001 - typer reads it
 def upsert(
     table: TableName,
     place: Place,
-    changes: Annotated[Path, typer.Option(exists=True, help=f"The changes: {KINDS}.")],
+    changes: Annotated[Path, typer.Option(exists=True, callback=rows_file, help=f"The changes: {KINDS}.")],
     key: Annotated[str, typer.Option(help="The columns that identify a row, separated by commas.")],
     order_by: Annotated[
-        str | None, typer.Option(help="Columns that grow from older changes to newer ones, separated by commas.")
+        str | None,
+        typer.Option(
+            help="Columns that grow from older changes to newer ones, separated by commas. They order the changes of "
+            "this file alone."
+        ),
     ] = None,
     delete_when: Annotated[
         str | None, typer.Option(help="Which changes delete their key, as a SQL predicate: `op = 'D'`.")
@@ -42,7 +48,12 @@ def upsert(
     columns: Annotated[
         str | None, typer.Option(help="Set these alone and keep the rest of a row; separated by commas.")
     ] = None,
-    tie: Annotated[str, typer.Option(help="When two changes of a key are equally new: error, or take any.")] = "error",
+    tie: Annotated[
+        str,
+        typer.Option(
+            help="When two changes of a key are equally new: error, or take any.", callback=one_of("error", "any")
+        ),
+    ] = "error",
     merge_schema: Annotated[
         bool, typer.Option("--merge-schema", help="Add columns to the table that only the changes have.")
     ] = False,
@@ -79,7 +90,7 @@ def upsert(
 def merge(
     table: TableName,
     place: Place,
-    source: Annotated[Path, typer.Option(exists=True, help=f"The rows to merge: {KINDS}.")],
+    source: Annotated[Path, typer.Option(exists=True, callback=rows_file, help=f"The rows to merge: {KINDS}.")],
     on: Annotated[
         str, typer.Option(help="Columns that both have, separated by commas, or a condition: `t.id = s.id`.")
     ],

@@ -2,25 +2,57 @@
 
 from __future__ import annotations
 
+from pathlib import Path  # noqa: TC003 - typer reads it
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from rowdelta._version import __version__
 from rowdelta.cli.command import DEBUG, prepared
+from rowdelta.encoding import DeleteEncoding
+from rowdelta.errors import RowDeltaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from typer.models import CommandFunctionType
+
+
+class Command(TyperCommand):
+    """A command whose help shows flags without a type."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """As in Typer."""
+        return _plain_flags(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands, the same."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """As in Typer."""
+        return _plain_flags(super().get_params(ctx))
+
+
+def _plain_flags(parameters: Iterable[Any]) -> list[Any]:
+    """A flag takes no value, so that it has no type to show; Typer would show `<bool>`."""
+    found = list(parameters)
+    for parameter in found:
+        if getattr(parameter, "is_flag", False):
+            parameter.display_type_rich = lambda **_: None
+    return found
 
 
 class App(typer.Typer):
     """An application whose commands all have `--debug`, and those with a `place` the options that name catalogs."""
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(cls=Group, **settings)
+
     def command(self, *arguments: Any, **settings: Any) -> Callable[[CommandFunctionType], CommandFunctionType]:
         """As in Typer."""
-        add = super().command(*arguments, **settings)
+        add = super().command(*arguments, cls=Command, **settings)
 
         def join(function: CommandFunctionType) -> CommandFunctionType:
             add(prepared(function))
@@ -42,16 +74,73 @@ LOOK, CHANGE, MAINTAIN, MORE = "Read and inspect", "Change rows", "Maintain", "M
 
 # The files that `rowdelta.cli.files` reads.
 KINDS = "a .parquet, .orc, .csv (with a header) or .json (one object a line) file"
+READERS = {".parquet": "parquet", ".orc": "orc", ".csv": "csv", ".json": "json", ".jsonl": "json"}
+
+
+def rows_file(path: Path) -> Path:
+    """A callback of an option that names a file of rows: is its kind known?"""
+    if path.suffix.lower() not in READERS:
+        raise typer.BadParameter(f"{path.name} is no kind of file that is known; use one of {', '.join(READERS)}")
+    return path
+
+
+def accepted_by(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A callback of an option: what the library would refuse is a wrong call, and said before Spark starts."""
+
+    def callback(value: Any) -> Any:
+        try:
+            if value is not None:
+                check(value)
+        except RowDeltaError as error:
+            raise typer.BadParameter(str(error).replace("\nHint: ", "; ")) from error
+        return value
+
+    return callback
+
+
+def one_of(*allowed: str) -> Callable[[Any], Any]:
+    """A callback of an option that takes some words only."""
+
+    def callback(value: Any) -> Any:
+        if value is not None and value not in allowed:
+            raise typer.BadParameter(f"{value!r} is none of {', '.join(allowed)}")
+        return value
+
+    return callback
+
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 Branch = Annotated[str, typer.Option(help="The branch to read or change.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")]
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="The table: `db.orders`, or `lake.db.orders`.")]
 Snapshot = Annotated[int | None, typer.Option(help="The state after this snapshot.")]
-Encoding = Annotated[str | None, typer.Option(help="deletion-vector, hash-map or full-row: this one or fail.")]
-Scope = Annotated[str, typer.Option(help="Where old rows are: `partition` of the new one, `global`, or auto.")]
-Mode = Annotated[str | None, typer.Option(help="merge-on-read or copy-on-write; by default as the table says.")]
-Isolation = Annotated[str | None, typer.Option(help="serializable or snapshot; by default as the table says.")]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        help="equality-delete-vector, hash-map or full-row: this one or fail.",
+        callback=accepted_by(DeleteEncoding.from_name),
+    ),
+]
+Scope = Annotated[
+    str,
+    typer.Option(
+        help="Where old rows are: `partition` of the new one, `global`, or auto.",
+        callback=one_of("auto", "partition", "global"),
+    ),
+]
+Mode = Annotated[
+    str | None,
+    typer.Option(
+        help="merge-on-read or copy-on-write; by default as the table says.",
+        callback=one_of("merge-on-read", "copy-on-write"),
+    ),
+]
+Isolation = Annotated[
+    str | None,
+    typer.Option(
+        help="serializable or snapshot; by default as the table says.", callback=one_of("serializable", "snapshot")
+    ),
+]
 
 
 def names(text: str) -> list[str]:

@@ -40,7 +40,7 @@ class Pipeline:
     """A stream of changes.
 
     Attributes:
-        table: The table.
+        table: The table: `db.orders`, or `lake.db.orders`.
         key: The columns that identify a row.
         source: Where changes come from.
         checkpoint: The folder of the stream's state.
@@ -55,7 +55,8 @@ class Pipeline:
         unknown_fields: Fields that the table does not have: `bad`, or `ignore`; left out, `ignore` for plain rows with
             a schema, and `bad` otherwise.
         every: Time between two batches; left out, all that is there is taken, then the stream stops.
-        stream: Further arguments of `rd.cdc.stream()`: `order_by`, `on_bad`, `branch`, `publish`, `resolve_every`, ...
+        stream: Further arguments of `rd.cdc.stream()`: `order_by` (within a batch), `on_bad`, `branch`, `publish`,
+            `resolve_every`, ...
     """
 
     table: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyspark
@@ -12,7 +13,10 @@ import typer
 from pyspark.errors import AnalysisException
 
 from rowdelta.cdc import Debezium, JsonRows, stream
+from rowdelta.cli.interrupts import in_order
 from rowdelta.cli.output import print_json
+from rowdelta.cli.place import CATALOG, Place
+from rowdelta.cli.warehouse import full_name
 from rowdelta.errors import InputError, TableError
 from rowdelta.session import session
 from rowdelta.table import table
@@ -22,7 +26,6 @@ if TYPE_CHECKING:
 
     from rowdelta.cdc import BatchProgress, Records
     from rowdelta.cli.pipeline_config import Pipeline, Source
-    from rowdelta.cli.place import Place
     from rowdelta.table import Table
 
 KAFKA_PACKAGE: Final = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
@@ -47,40 +50,50 @@ def run_pipeline(pipeline: Pipeline, place: Place, *, kafka: bool, as_json: bool
     lines = None if sys.stderr.isatty() else _as_line  # a terminal has lines of its own
     changes = stream(
         _source(spark, pipeline.source),
-        _table(spark, pipeline),
+        _table(spark, pipeline, place),
         pipeline.key,
         format=reader,
         on_progress=_as_json if as_json else lines,
         **further,
     )
     running = changes.start(pipeline.checkpoint, every=pipeline.every, available_now=pipeline.every is None)
-    try:
+    with in_order(running.stop):  # a batch that is being written is finished or undone, and comes again
         running.await_termination()
-    except KeyboardInterrupt:
-        running.stop()
-        typer.echo("stopped", err=True)
 
 
 def _spark(pipeline: Pipeline, place: Place, *, kafka: bool) -> SparkSession:
-    config = {**_options(pipeline.conf), **place.settings}
+    config = _settings(pipeline, place)
     if kafka:
         config["spark.jars.packages"] = ",".join(filter(None, [config.get("spark.jars.packages"), KAFKA_PACKAGE]))
-    own_catalog = any(name.startswith("spark.sql.catalog.") for name in config)
-    return session(place.warehouse or pipeline.warehouse or (None if own_catalog else "."), config=config)
+    return session(_warehouse(pipeline, place), CATALOG, config=config)
 
 
-def _table(spark: SparkSession, pipeline: Pipeline) -> Table:
+def _settings(pipeline: Pipeline, place: Place) -> dict[str, str]:
+    return {**_options(pipeline.conf), **place.settings}
+
+
+def _warehouse(pipeline: Pipeline, place: Place) -> str | None:
+    """The folder of the catalog `lake`; the current one where neither a folder nor a catalog is named."""
+    own_catalog = any(name.startswith("spark.sql.catalog.") for name in _settings(pipeline, place))
+    named = pipeline.warehouse if place.warehouse is None else str(place.warehouse)
+    return named or (None if own_catalog else ".")
+
+
+def _table(spark: SparkSession, pipeline: Pipeline, place: Place) -> Table:
+    folder = _warehouse(pipeline, place)
+    named = Place(None if folder is None else Path(folder), _settings(pipeline, place))
+    name = full_name(spark, pipeline.table, named)
     try:
-        return table(spark, pipeline.table)
+        return table(spark, name)
     except TableError:
         if pipeline.create is None:
             raise
-    namespace = pipeline.table.rpartition(".")[0]
+    namespace = name.rpartition(".")[0]
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
     properties = {"format-version": "3", **pipeline.properties}
     listed = ", ".join(f"'{name}'='{value}'" for name, value in properties.items())
-    spark.sql(f"CREATE TABLE {pipeline.table} ({pipeline.create}) USING iceberg TBLPROPERTIES ({listed})")
-    return table(spark, pipeline.table)
+    spark.sql(f"CREATE TABLE {name} ({pipeline.create}) USING iceberg TBLPROPERTIES ({listed})")
+    return table(spark, name)
 
 
 def _source(spark: SparkSession, source: Source) -> DataFrame:

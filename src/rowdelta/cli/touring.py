@@ -1,13 +1,15 @@
-"""`rowdelta demo`."""
+"""`rowdelta demo` and `rowdelta version`."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path  # noqa: TC003 - typer reads it
 from typing import Annotated
 
 import typer
 
-from rowdelta.cli.options import MORE, app
+from rowdelta.cli.options import MORE, AsJson, app
+from rowdelta.cli.output import print_json
 
 
 @app.command(epilog="Example: `rowdelta demo --keep warehouse`", rich_help_panel=MORE)
@@ -20,3 +22,26 @@ def demo(
     from rowdelta.cli.demo import run
 
     run(keep)
+
+
+@app.command(epilog="Example: `rowdelta version --json`", rich_help_panel=MORE)
+def version(as_json: AsJson = False) -> None:
+    """Show the versions of rowdelta and of what it runs on."""
+    from importlib.metadata import version as installed
+
+    from rowdelta import __version__
+    from rowdelta.iceberg import DELTA_PACKAGE, ICEBERG_PACKAGE
+
+    packages = {name: installed(name) for name in ("pyspark", "pyarrow", "pyroaring")}
+    versions = {
+        "rowdelta": __version__,
+        "python": sys.version.split()[0],
+        **packages,
+        "iceberg": ICEBERG_PACKAGE.rsplit(":", 1)[1],
+        "delta": DELTA_PACKAGE.rsplit(":", 1)[1],
+    }
+    if as_json:
+        print_json(versions)
+    else:
+        for name, value in versions.items():
+            typer.echo(f"{name} {value}")

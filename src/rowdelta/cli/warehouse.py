@@ -9,7 +9,7 @@ import typer
 
 from rowdelta.cli.place import CATALOG
 from rowdelta.errors import TableError
-from rowdelta.session import session
+from rowdelta.session import remove_if_empty, session
 from rowdelta.table import table
 
 if TYPE_CHECKING:
@@ -19,12 +19,23 @@ if TYPE_CHECKING:
     from rowdelta.table import Table
 
 
-def open_spark(place: Place, *, delta: bool = False) -> SparkSession:
-    """Starts Spark with the catalogs of a place."""
+def open_spark(place: Place, *, delta: bool = False, make: bool = False) -> SparkSession:
+    """Starts Spark with the catalogs of a place.
+
+    Args:
+        place: Where the tables are.
+        delta: Also load Delta Lake.
+        make: Make the folder of the warehouse where it is missing; one that stays empty goes again.
+    """
     if place.warehouse is None and not place.settings:
         raise typer.BadParameter("say where the tables are: --warehouse FOLDER, --catalog-config FILE or --conf")
-    if place.warehouse is not None and not (delta or place.warehouse.is_dir()):
-        raise TableError(f"no warehouse at {place.warehouse}", hint="name the folder that holds the namespaces")
+    if place.warehouse is not None and not place.warehouse.is_dir():
+        if not make:
+            raise TableError(
+                f"no warehouse at {place.warehouse}",
+                hint="name the folder that holds the namespaces; rowdelta sql 'CREATE ...' makes a new one",
+            )
+        remove_if_empty(place.warehouse.absolute())
     return session(place.warehouse, CATALOG, delta=delta, config=place.settings)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.codec.delta import DeletionVectorDescriptor
 from rowdelta.errors import FormatError
@@ -118,6 +118,9 @@ class DeltaCommit:
 def parse_commit(version: int, timestamp: int, text: str) -> DeltaCommit:
     """Reads the file of one commit.
 
+    Raises:
+        FormatError: A line is no action, or two of them contradict each other.
+
     Examples:
         >>> list(parse_commit(3, 0, '{"remove": {"path": "a.parquet", "dataChange": true}}').removes)
         ['a.parquet']
@@ -132,9 +135,14 @@ def parse_commit(version: int, timestamp: int, text: str) -> DeltaCommit:
             action = json.loads(line)
             kind, content = next(iter(action.items()))
             if kind == "add":
-                adds[content["path"]] = _add(content)
+                add = _add(content)
+                _check_once(version, "adds", add, adds.get(add.path))
+                adds[add.path] = add
             elif kind == "remove":
-                removes[content["path"]] = _remove(content)
+                remove = _remove(content)
+                _check_once(version, "removes", remove, removes.get(remove.path))
+                _check_order(version, remove, adds.get(remove.path))
+                removes[remove.path] = remove
             elif kind == "metaData":
                 metadata = parse_metadata(content)
             elif kind == "protocol":
@@ -177,7 +185,16 @@ def join_commits(commits: Iterable[DeltaCommit]) -> DeltaCommit:
 
 
 def parse_metadata(content: Mapping[str, Any]) -> Metadata:
-    """Reads a `metaData` action."""
+    """Reads a `metaData` action.
+
+    Raises:
+        FormatError: It names no columns.
+    """
+    if not content.get("schemaString"):
+        raise FormatError(
+            "the Delta table has no columns: the metaData of its log has no schemaString",
+            hint="the log is incomplete, or nothing has given the table columns yet: write to it with Delta Lake first",
+        )
     return Metadata(
         id=content["id"],
         schema=json.loads(content["schemaString"]),
@@ -203,6 +220,26 @@ def parse_vector(content: Mapping[str, Any] | None) -> DeletionVectorDescriptor 
         content["sizeInBytes"],
         content["cardinality"],
     )
+
+
+_ASK_DELTA: Final = "mode='full' asks Delta Lake itself which files the table has"
+
+
+def _check_once(version: int, does: str, found: AddFile | RemoveFile, before: AddFile | RemoveFile | None) -> None:
+    """A data file has one vector: to Delta, the same file with another one is another file."""
+    if before is not None and before.vector != found.vector:
+        raise FormatError(
+            f"version {version} of the Delta log {does} {found.path} twice, with different deletion vectors",
+            hint=_ASK_DELTA,
+        )
+
+
+def _check_order(version: int, remove: RemoveFile, added: AddFile | None) -> None:
+    """Whether a file that is added and then removed stays is for Delta to say."""
+    if added is not None and added.vector == remove.vector:
+        raise FormatError(
+            f"version {version} of the Delta log adds {remove.path} and removes it again", hint=_ASK_DELTA
+        )
 
 
 def _add(content: Mapping[str, Any]) -> AddFile:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowdelta.delta.actions import join_commits
 from rowdelta.delta.decision import check_target, decide, resolve_folder
 from rowdelta.delta.mirror import FOLDER, SOURCE, TABLE_ID, Counts, Mirror, Settings, difference
-from rowdelta.delta.paths import data_path
+from rowdelta.delta.paths import by_place
 from rowdelta.delta.progress import showing
 from rowdelta.delta.schema import convert_schema
 from rowdelta.delta.source import DeltaSource
@@ -113,7 +113,7 @@ class FromDelta(Operation[FromDeltaResult]):
                 parts = ", ".join(leaf.name for leaf in schema.partition.values())
                 steps.append(("schema", f"{columns}, partitioned by {parts}" if parts else columns))
             held = set() if handle is None else held_files(handle).keys()
-            wanted = {data_path(source.root, path) for path in whole.adds}
+            wanted = by_place(source.root, whole.adds).keys()
             steps += _told(whole.adds.values(), len(wanted - held), len(held - wanted))
         elif work.mode == "incremental":
             assert handle is not None
@@ -147,7 +147,8 @@ class FromDelta(Operation[FromDeltaResult]):
                 for commit in source.read(work.files, joined=self._options.snapshots == "range"):
                     counts += mirror.apply(commit)
         assert handle is not None
-        rows = check_same_rows(handle, source.root, source.version) if self._options.verify else None
+        verify = self._options.verify
+        rows = check_same_rows(handle, source.root, source.version, work.mode) if verify else None
         return FromDeltaResult(
             **asdict(counts),
             snapshot_id=counts.snapshot_ids[-1] if counts.snapshot_ids else None,

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.delta.files import FileConverter
 from rowdelta.delta.layout import Layout, current_layout, next_layout
-from rowdelta.delta.paths import data_path
+from rowdelta.delta.paths import by_place
 from rowdelta.delta.progress import DeltaProgress
 from rowdelta.delta.state import all_deletes, held_files
 from rowdelta.delta.vectors import INLINE, DeletedRows, VectorCopier
 from rowdelta.errors import TableError
-from rowdelta.iceberg import ContentFile, RowChange, Validation, held_deletes, held_paths, row_filter, update_table
+from rowdelta.iceberg import (
+    ContentFile,
+    RowChange,
+    Validation,
+    hadoop_reads,
+    held_deletes,
+    held_paths,
+    row_filter,
+    update_table,
+)
 from rowdelta.ops.changes import apply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from rowdelta.codec.delta import DeletionVectorDescriptor
     from rowdelta.delta.actions import AddFile, DeltaCommit, RemoveFile
     from rowdelta.delta.progress import OnDeltaProgress
     from rowdelta.iceberg import NewDelete, TableHandle, TableMetadata, TableUpdate, Uncommitted
@@ -78,31 +89,31 @@ class Difference:
         new: Files that come.
         gone: Files that go.
         vectors: Files that stay or come, with the rows that are deleted from now on.
-        replaced: Files whose delete files go, because they go or have others.
+        replaced: Files whose delete files go, because they go or have others, with the vector that Delta says they had.
     """
 
     new: Mapping[str, AddFile] = field(repr=False)
     gone: Mapping[str, RemoveFile] = field(repr=False)
     vectors: Mapping[str, AddFile] = field(repr=False)
-    replaced: frozenset[str] = field(repr=False)
+    replaced: Mapping[str, DeletionVectorDescriptor | None] = field(repr=False)
 
 
 def difference(handle: TableHandle, root: str, commit: DeltaCommit) -> Difference:
     """Sorts the actions of a commit: a file that is removed and added at once is the same file with other deletes."""
-    adds = {data_path(root, path): add for path, add in commit.adds.items()}
-    removes = {data_path(root, path): remove for path, remove in commit.removes.items()}
+    adds, removes = by_place(root, commit.adds), by_place(root, commit.removes)
     unsure = {path for path, remove in removes.items() if remove.uncertain}
     for path in unsure - held_paths(handle, unsure):
         del removes[path]
-    # An action that brings no new rows may describe a file anew that the table has already, for better statistics.
-    again = held_paths(handle, {path for path, add in adds.items() if not add.data_change and path not in removes})
+    # A file that the table has already may be added again, for instance with better statistics.
+    again = held_paths(handle, adds.keys() - removes.keys())
     stays = again | (adds.keys() & removes.keys())
     changed = {path for path in stays if path in again or removes[path].vector != adds[path].vector}
+    replaced = changed | (removes.keys() - adds.keys())
     return Difference(
         new={path: add for path, add in adds.items() if path not in stays},
         gone={path: remove for path, remove in removes.items() if path not in adds},
         vectors={p: add for p, add in adds.items() if add.vector is not None and (p not in stays or p in changed)},
-        replaced=frozenset(changed | (removes.keys() - adds.keys())),
+        replaced={path: (removes[path] if path in removes else adds[path]).vector for path in replaced},
     )
 
 
@@ -138,13 +149,13 @@ class Mirror:
     def replace_all(self, commit: DeltaCommit, properties: Mapping[str, str] | None = None) -> Counts:
         """Makes the table hold exactly the files of a commit, whatever it holds now, in one snapshot."""
         held, old = held_files(self._handle), all_deletes(self._handle)
-        adds = {data_path(self._settings.root, path): add for path, add in commit.adds.items()}
+        adds = by_place(self._settings.root, commit.adds)
         stays = adds.keys() & held.keys()
         found = Difference(
             new={path: add for path, add in adds.items() if path not in stays},
             gone={},
             vectors={path: add for path, add in adds.items() if add.vector is not None},
-            replaced=frozenset(),
+            replaced={},
         )
         removed = [held[path] for path in sorted(held.keys() - adds.keys())]
         # A foreign snapshot on top is followed by one of ours even if it changed nothing, or it would be in the way of
@@ -170,7 +181,7 @@ class Mirror:
     ) -> Counts:
         handle = self._handle
         added = self._convert(commit, layout, found.new)
-        known = known or _Known({}, self._removed(found.gone), held_deletes(handle, found.replaced))
+        known = known or _Known({}, self._removed(found.gone), self._old_deletes(commit.version, found))
         removed, old = known.removed, known.old_deletes
         update, validation = self._update(commit, layout, properties), self._validation(len(removed))
         deleted = self._deleted_rows(found, layout, {file.path: file for file in added} | dict(known.staying))
@@ -198,11 +209,47 @@ class Mirror:
     def _convert(self, commit: DeltaCommit, layout: Layout, new: Mapping[str, AddFile]) -> list[ContentFile]:
         count = self._counting(commit, len(new), "files")
         converter = FileConverter(self._handle, layout, count, stats=self._settings.stats)
-        files = converter.convert(new)
-        # Files with foreign ids are rare, and reading all footers is dear: one is looked at always.
+        # Files with foreign ids are rare, and reading all footers is expensive: one is looked at always.
         some = new if self._settings.verify_files else dict(islice(new.items(), 1))
-        converter.check(some, {file.path: file for file in files})
+        try:
+            files = converter.convert(new)
+            converter.check(some, {file.path: file for file in files})
+        except TableError as error:
+            self._check_reach(next(iter(new)), error)
+            raise
         return files
+
+    def _check_reach(self, path: str, error: TableError) -> None:
+        """Says so where Delta Lake can read a file and the Iceberg table's FileIO cannot: it knows other storage."""
+        io = self._handle.io
+        try:
+            io.size(path)
+        except TableError:
+            if hadoop_reads(self._handle.spark, path):
+                raise TableError(
+                    f"{self._handle.name} cannot read the files of the Delta table where they are: {error.message}",
+                    hint=f"its FileIO is {io.kind}; choose a catalog with the setting io-impl="
+                    "org.apache.iceberg.io.ResolvingFileIO, which opens each path by its scheme",
+                ) from error
+
+    def _old_deletes(self, version: int, found: Difference) -> list[ContentFile]:
+        """The delete files that go: they must be those of the vectors that Delta says the files had.
+
+        To Delta, a file with another vector is another file, and an action for one does nothing to the other.
+        """
+        old = held_deletes(self._handle, found.replaced.keys())
+        rows = Counter[str]()
+        for file in old:
+            rows[file.referenced_data_file or ""] += file.record_count
+        for path, vector in found.replaced.items():
+            wanted = 0 if vector is None else vector.cardinality
+            if rows[path] != wanted:
+                raise TableError(
+                    f"version {version} of the Delta log changes {path} as a file with {wanted:,} deleted rows, and "
+                    f"{self._handle.name} has it with {rows[path]:,}",
+                    hint="convert again with mode='full', which asks Delta Lake itself which files the table has",
+                )
+        return old
 
     def _removed(self, gone: Mapping[str, RemoveFile]) -> list[ContentFile]:
         """Files to remove, in the partitions that they were added with."""

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from rowdelta.codec.delta import DeletionVectorDescriptor, dv_path
 from rowdelta.errors import FormatError
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Action = TypeVar("Action")
 _MALFORMED: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ABSOLUTE_VECTOR: Final = "p"
+REPAIR: Final = "RESTORE the Delta table to a version before that, or write the rows of this file again with Delta Lake"
 
 
 def data_path(root: str, path: str) -> str:
@@ -34,6 +39,25 @@ def data_path(root: str, path: str) -> str:
     if parts.scheme:
         return f"{parts.scheme}:{decoded}"
     return decoded if decoded.startswith("/") else f"{root.rstrip('/')}/{decoded}"
+
+
+def by_place(root: str, actions: Mapping[str, Action]) -> dict[str, Action]:
+    """Actions by the place of their file instead of its path in the log.
+
+    Raises:
+        FormatError: Two paths are of one file.
+
+    Examples:
+        >>> by_place("s3://lake/t", {"x.parquet": 1})
+        {'s3://lake/t/x.parquet': 1}
+    """
+    placed: dict[str, Action] = {}
+    for path, action in actions.items():
+        place = data_path(root, path)
+        if place in placed:
+            raise FormatError(f"the Delta log names the file {place} by two different paths", hint=REPAIR)
+        placed[place] = action
+    return placed
 
 
 def vector_path(root: str, vector: DeletionVectorDescriptor) -> str:

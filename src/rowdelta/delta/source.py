@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rowdelta.codec.delta import DeletionVectorDescriptor
 from rowdelta.delta.actions import AddFile, DeltaCommit, join_commits, parse_commit, parse_metadata, parse_protocol
 from rowdelta.delta.features import check_metadata, check_protocol
-from rowdelta.errors import InputError
+from rowdelta.delta.paths import REPAIR
+from rowdelta.errors import FormatError, InputError
 from rowdelta.iceberg import DeltaLog
 
 if TYPE_CHECKING:
@@ -53,11 +55,18 @@ class DeltaSource:
         check_protocol(protocol)
         check_metadata(metadata)
         columns = snapshot.files().to_pydict()
-        adds = {}
+        adds: dict[str, AddFile] = {}
         for path, values, size, stats, *vector in zip(*columns.values(), strict=True):
             kind, text, offset, length, rows = vector
             descriptor = DeletionVectorDescriptor(kind, text, offset, length, rows) if rows else None
             adds[path] = AddFile(path, json.loads(values or "{}"), size, stats, descriptor)
+        if len(adds) < len(columns["path"]):
+            path = Counter(columns["path"]).most_common(1)[0][0]
+            raise FormatError(
+                f"version {snapshot.version} of the Delta table lists {path} more than once, with different deletion "
+                "vectors: Delta reads rows of it twice",
+                hint=REPAIR,
+            )
         return DeltaCommit(snapshot.version, snapshot.timestamp, "", adds, {}, metadata, protocol)
 
     def commits_after(self, version: int) -> list[LogFile] | None:

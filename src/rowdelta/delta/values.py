@@ -23,6 +23,15 @@ _MILLISECOND: Final = 1000
 _FLOATS: Final = {"float": "<f", "double": "<d"}
 _CONTEXT: Final = decimal.Context(prec=100)
 _OFFSET: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
+_DATE: Final = re.compile(r"([+-]?\d{4,7})-(\d{1,2})-(\d{1,2})")
+_TIME: Final = re.compile(r"[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?")
+_DAY_SECONDS: Final = 24 * 3600
+# Days, weekdays and leap years come back after so many years, and so do the rules of time zones.
+_CYCLE_YEARS: Final = 400
+_CYCLE_DAYS: Final = 146_097
+_FIRST_DAY: Final = (dt.date(_CYCLE_YEARS, 1, 1) - _EPOCH_DAY).days
+_LAST_CYCLE: Final = dt.MAXYEAR // _CYCLE_YEARS - 2
+_LONG: Final = 2**63
 
 
 def partition_value(text: str | None, kind: str, zone: str) -> Any:
@@ -48,10 +57,8 @@ def partition_value(text: str | None, kind: str, zone: str) -> Any:
 
 
 def _partition_value(text: str, kind: str, zone: str) -> Any:
-    if kind == "timestamptz":
-        time = _parse_time(text)
-        zoned = time if time.tzinfo else time.replace(tzinfo=time_zone(zone))
-        return zoned.astimezone(dt.timezone.utc).isoformat()
+    if kind in {"timestamp", "timestamptz"}:
+        return _time_value(text.strip(), zone if kind == "timestamptz" else None)
     if kind.startswith("decimal"):
         return format(_scaled(decimal.Decimal(text), kind), "f")
     return _FROM_TEXT.get(kind, str)(text)
@@ -93,8 +100,67 @@ def _boolean(text: str) -> bool:
     return text.lower() == "true"
 
 
-def _without_zone(text: str) -> str:
-    return _parse_time(text).replace(tzinfo=None).isoformat()
+def _time_value(text: str, zone: str | None) -> str:
+    """A point in time, of any year, as Iceberg writes it: in UTC, or without a zone where `zone` is None."""
+    day, rest = _DATE.match(text), ""
+    if day is None:
+        raise ValueError("it does not start with a date")
+    micros, rest = _day(day[0]) * _DAY_SECONDS * 1_000_000, text[day.end() :]
+    clock = _TIME.match(rest)
+    if clock is not None:
+        hours, minutes, seconds = (int(part or 0) for part in clock.groups()[:3])
+        if hours > 23 or minutes > 59 or seconds > 59:  # noqa: PLR2004 - the largest of each
+            raise ValueError("it is no time of a day")
+        micros += (hours * 3600 + minutes * 60 + seconds) * 1_000_000 + int(f"{clock[4] or '':0<6}"[:6])
+        rest = rest[clock.end() :]
+    own = _known_zone(rest.strip()) if rest.strip() else None
+    if zone is not None:
+        micros -= _offset_micros(micros, own or time_zone(zone))
+    if not -_LONG <= micros < _LONG:
+        raise ValueError("it is too far away")
+    seconds, fraction = divmod(micros, 1_000_000)
+    days, seconds = divmod(seconds, _DAY_SECONDS)
+    clock_text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    parts = f".{fraction:06}" if fraction else ""
+    return f"{_day_text(days)}T{clock_text}{parts}{'' if zone is None else '+00:00'}"
+
+
+def _known_zone(text: str) -> dt.tzinfo:
+    try:
+        return time_zone(text)
+    except InputError as error:
+        raise ValueError(f"{text!r} is no time zone") from error
+
+
+def _offset_micros(micros: int, zone: dt.tzinfo) -> int:
+    """How far a zone is ahead of UTC at a local time; of a time that is there twice, the earlier one is meant."""
+    days, inside = divmod(micros, _DAY_SECONDS * 1_000_000)
+    # Beyond the years that Python knows, zones are as in the same year of the first or the last cycle that it knows.
+    cycles = (days - _FIRST_DAY) // _CYCLE_DAYS
+    days -= (cycles - min(max(cycles, 0), _LAST_CYCLE)) * _CYCLE_DAYS
+    local = _EPOCH.replace(tzinfo=zone) + dt.timedelta(days=days, microseconds=inside)
+    offset = local.utcoffset()
+    assert offset is not None
+    return offset // _MICROSECOND
+
+
+def _day(text: str) -> int:
+    """The days since 1970 of a date of any year, by the Gregorian calendar."""
+    found = _DATE.fullmatch(text)
+    if found is None:
+        raise ValueError("it is not a date such as 2024-01-31")
+    year, month, day = (int(part) for part in found.groups())
+    cycles, near = divmod(year, _CYCLE_YEARS)
+    return (dt.date(near + _CYCLE_YEARS, month, day) - _EPOCH_DAY).days + (cycles - 1) * _CYCLE_DAYS
+
+
+def _day_text(days: int) -> str:
+    """A date as Iceberg writes it: years beyond 9999 have a sign, and so do those before the year 0."""
+    cycles, near = divmod(days - _FIRST_DAY, _CYCLE_DAYS)
+    date = _EPOCH_DAY + dt.timedelta(days=near + _FIRST_DAY)
+    year = date.year + cycles * _CYCLE_YEARS
+    sign = "-" if year < 0 else "+" if year > dt.MAXYEAR else ""
+    return f"{sign}{abs(year):04}-{date.month:02}-{date.day:02}"
 
 
 def bound(value: Any, kind: str, *, upper: bool) -> bytes | None:
@@ -161,8 +227,7 @@ _FROM_TEXT: Final[dict[str, Callable[[str], Any]]] = {
     "float": _finite,
     "double": _finite,
     "boolean": _boolean,
-    "date": lambda text: dt.date.fromisoformat(text).isoformat(),
-    "timestamp": _without_zone,
+    "date": lambda text: _day_text(_day(text.strip())),
     "binary": lambda text: text.encode().hex().upper(),  # Spark writes the bytes as the text that they are
 }
 _TO_BYTES: Final[dict[str, Callable[[Any], bytes]]] = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, MapType, StructType
 
-from rowdelta.errors import TableError
+from rowdelta.errors import VerificationError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -18,17 +18,30 @@ if TYPE_CHECKING:
 _SHOWN = 3
 
 
-def check_same_rows(handle: TableHandle, root: str, version: int) -> int:
+def check_same_rows(handle: TableHandle, root: str, version: int, mode: str) -> int:
     """Compares the rows of a Delta version with those that Iceberg reads; returns how many there are.
 
+    Args:
+        handle: The Iceberg table.
+        root: The Delta table.
+        version: Its version.
+        mode: How the Iceberg table has just been converted.
+
     Raises:
-        TableError: With some rows that differ.
+        VerificationError: With some rows that differ.
     """
+    hint = (
+        "a conversion as a whole should never differ: please report it, with the Delta log"
+        if mode == "full"
+        else "convert again with mode='full'"
+    )
     spark = handle.spark
     delta = spark.read.format("delta").option("versionAsOf", version).load(root)
     iceberg = spark.table(handle.full_name)
     if delta.columns != iceberg.columns:
-        raise TableError(f"Delta has the columns {delta.columns}, and {handle.name} has {iceberg.columns}")
+        raise VerificationError(
+            f"Delta has the columns {delta.columns}, and {handle.name} has {iceberg.columns}", hint=hint
+        )
     left = _comparable(delta, iceberg).withColumn("d", F.lit(1))
     right = _comparable(iceberg, iceberg).withColumn("d", F.lit(-1))
     columns = [name for name in left.columns if name != "d"]
@@ -37,9 +50,9 @@ def check_same_rows(handle: TableHandle, root: str, version: int) -> int:
     if total[1]:
         some = sums.where("d <> 0").limit(_SHOWN).drop("n").collect()
         told = "; ".join(f"only in {'Delta' if row[-1] > 0 else 'Iceberg'}: {row[:-1]}" for row in map(tuple, some))
-        raise TableError(
+        raise VerificationError(
             f"{handle.name} and version {version} of the Delta table differ in {total[1]} rows: {told}",
-            hint="convert again with mode='full'",
+            hint=hint,
         )
     return int((total[0] or 0) // 2)
 

@@ -93,7 +93,7 @@ def choose_encoding(batch: DeleteBatch, *, encoding: DeleteEncoding | str | None
         options = _equality_options(batch, properties)
     preferred = _prefer(batch, properties, options)
     if encoding is not None:
-        preferred = _require(encoding, options, preferred)
+        preferred = _require(encoding, options, preferred, batch.content)
     return EncodingChoice(
         encoding=preferred.encoding,
         blob_type=preferred.blob_type,
@@ -185,17 +185,19 @@ def _first_possible(batch: DeleteBatch, properties: DeleteProperties, options: l
     return hash_map if hash_map.possible else full_row
 
 
-def _require(encoding: DeleteEncoding | str, options: list[_Option], fallback: _Option) -> _Option:
+def _require(
+    encoding: DeleteEncoding | str, options: list[_Option], fallback: _Option, content: FileContent | str
+) -> _Option:
     wanted = DeleteEncoding.from_name(encoding) if isinstance(encoding, str) else encoding
     option = next(option for option in options if option.encoding is wanted)
     if not option.possible:
         raise EncodingError(
-            f"cannot write the deletes as {wanted}: {option.reason}",
-            hint=f"leave encoding= out, and they are written as {fallback.encoding}",
+            f"cannot write the deletes as {wanted.shown(content)}: {option.reason}",
+            hint=f"leave encoding= out, and they are written as {fallback.encoding.shown(content)}",
         )
     if option.encoding is fallback.encoding:
         return fallback
-    return replace(option, reason=f"encoding={wanted.value!r} was asked for")
+    return replace(option, reason=f"encoding={wanted.shown(content)!r} was asked for")
 
 
 def _estimate(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
@@ -205,11 +207,12 @@ def _estimate(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
     content, count = FileContent(batch.content), batch.statistics.delete_count
     types = None if content is FileContent.POSITION else [key.type for key in batch.keys]
     estimator = EncodingCostEstimator()
+    bitmap = DeleteEncoding.DELETION_VECTOR.shown(content)
     full_row = estimator.estimate_full_row_cost(count, types)
     vector = estimator.estimate_deletion_vector_cost(content, count, types)
     if vector is None:
-        return f"estimated {full_row} bytes as full-row, no estimate as deletion-vector"
-    return f"estimated {full_row} bytes as full-row, {vector} bytes as deletion-vector"
+        return f"estimated {full_row} bytes as full-row, no estimate as {bitmap}"
+    return f"estimated {full_row} bytes as full-row, {vector} bytes as {bitmap}"
 
 
 def _selectivity_obstacle(batch: DeleteBatch, properties: DeleteProperties) -> str | None:

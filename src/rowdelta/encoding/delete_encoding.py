@@ -5,12 +5,16 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from rowdelta.encoding.file_content import FileContent
 from rowdelta.errors import EncodingError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PUFFIN: Final = "PUFFIN"
+# Names for people: to the Iceberg specification, a deletion vector holds positions, never keys.
+POSITION_DELETES: Final = "position"
+EQUALITY_DELETE_VECTOR: Final = "equality-delete-vector"
 
 DELETION_VECTOR_V1: Final = "deletion-vector-v1"
 EQUALITY_DELETE_VECTOR_V1: Final = "equality-delete-vector-v1"
@@ -43,6 +47,25 @@ class DeleteEncoding(Enum):
         """
         return _IDS[self]
 
+    def shown(self, content: FileContent | str) -> str:
+        """What people call it: the stored value tells positions from keys only together with the content of the file.
+
+        Args:
+            content: `position` or `equality`.
+
+        Examples:
+            >>> DeleteEncoding.DELETION_VECTOR.shown("equality"), DeleteEncoding.DELETION_VECTOR.shown("position")
+            ('equality-delete-vector', 'deletion-vector')
+            >>> DeleteEncoding.FULL_ROW.shown("equality"), DeleteEncoding.FULL_ROW.shown("position")
+            ('full-row', 'position')
+        """
+        by_position = FileContent(content) is FileContent.POSITION
+        if self is DeleteEncoding.FULL_ROW and by_position:
+            return POSITION_DELETES
+        if self is DeleteEncoding.DELETION_VECTOR and not by_position:
+            return EQUALITY_DELETE_VECTOR
+        return self.value
+
     @classmethod
     def from_id(cls, encoding_id: int) -> DeleteEncoding:
         """The encoding that has this number.
@@ -74,11 +97,15 @@ class DeleteEncoding(Enum):
         Examples:
             >>> DeleteEncoding.from_name("full-row").id
             0
+            >>> DeleteEncoding.from_name("equality-delete-vector")  # as people call it for deletes by key
+            <DeleteEncoding.DELETION_VECTOR: 'deletion-vector'>
         """
+        if name == EQUALITY_DELETE_VECTOR:
+            return cls.DELETION_VECTOR
         try:
             return cls(name)
         except ValueError:
-            known = ", ".join(encoding.value for encoding in cls)
+            known = ", ".join([EQUALITY_DELETE_VECTOR, *(encoding.value for encoding in cls)])
             raise EncodingError(f"unknown delete encoding {name!r}", hint=f"the known ones are {known}") from None
 
     @classmethod

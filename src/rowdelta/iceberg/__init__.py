@@ -20,6 +20,7 @@ from rowdelta.iceberg.delete_files import encoding_of, list_delete_files, partit
 from rowdelta.iceberg.delete_rows import column_path, delete_rows, position_rows
 from rowdelta.iceberg.delta_log import DeltaLog, DeltaSnapshot, LogFile
 from rowdelta.iceberg.drafts import draft
+from rowdelta.iceberg.delta_log import DeltaLog, DeltaSnapshot, LogFile, hadoop_reads
 from rowdelta.iceberg.expiry import (
     ExpiredFiles,
     Expiry,
@@ -41,7 +42,7 @@ from rowdelta.iceberg.expressions import (
 from rowdelta.iceberg.file_batches import held_deletes, held_paths
 from rowdelta.iceberg.file_io import together
 from rowdelta.iceberg.handle import CommitMark, TableHandle
-from rowdelta.iceberg.interrupts import interruptible, stop_if_interrupted
+from rowdelta.iceberg.interrupts import end_work, interruptible, stop_if_interrupted
 from rowdelta.iceberg.inventory import (
     ColumnMetrics,
     Inventory,
@@ -140,6 +141,7 @@ __all__ = [
     "draft",
     "drop_branch",
     "encoding_of",
+    "end_work",
     "expire_all",
     "expire_own",
     "expiry_between",
@@ -150,6 +152,7 @@ __all__ = [
     "footer",
     "footer_files",
     "has_null_partitions",
+    "hadoop_reads",
     "held_deletes",
     "held_paths",
     "hidden_struct",

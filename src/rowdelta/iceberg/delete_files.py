@@ -63,7 +63,7 @@ def _row(handle: TableHandle, delete: LiveDelete, applies_to: int) -> dict[str, 
     return {
         "path": entry.path,
         "content": entry.content.value,
-        "encoding": encoding_of(handle, entry).value,
+        "encoding": encoding_of(handle, entry).shown(entry.content),
         "records": entry.record_count,
         "bytes": delete.size_in_bytes,
         "sequence": entry.sequence_number,

@@ -52,13 +52,20 @@ class DeltaSnapshot:
     @property
     def metadata(self) -> dict[str, Any]:
         """The `metaData` action."""
-        document: dict[str, Any] = json.loads(self._snapshot.metadata().json())["metaData"]
-        return document
+        return self._action(self._snapshot.metadata(), "metaData")
 
     @property
     def protocol(self) -> dict[str, Any]:
         """The `protocol` action."""
-        document: dict[str, Any] = json.loads(self._snapshot.protocol().json())["protocol"]
+        return self._action(self._snapshot.protocol(), "protocol")
+
+    def _action(self, found: Any, name: str) -> dict[str, Any]:
+        if found is None:  # where spark.databricks.delta.stateReconstructionValidation.enabled is false
+            raise TableError(
+                f"the Delta log has no {name} action up to version {self.version}",
+                hint="files of its _delta_log are missing: restore them, or make the table again",
+            )
+        document: dict[str, Any] = json.loads(found.json())[name]
         return document
 
     @property
@@ -95,7 +102,13 @@ class DeltaLog:
             exists = bool(self._log.tableExists())
         except JavaError as error:
             text = f"{java_name(error)}: {java_message(error)}"
-            raise TableError(f"cannot read the Delta log of {name}: {text}") from error
+            hint = (
+                "Delta Lake reads through Hadoop: give Spark the package of this file system and its setting "
+                "spark.hadoop.fs.<scheme>.impl, or use a scheme that Hadoop knows, such as s3a"
+                if "No FileSystem for scheme" in text
+                else None
+            )
+            raise TableError(f"cannot read the Delta log of {name}: {text}", hint=hint) from error
         if not exists:
             raise TableError(f"no Delta table at {path}", hint="name its folder, the one that holds _delta_log")
         self.root = str(self._log.dataPath().toString())
@@ -142,6 +155,16 @@ class DeltaLog:
                 stream.close()
         except JavaError as error:
             raise TableError(f"cannot read {file.path}: {java_message(error)}") from error
+
+
+def hadoop_reads(spark: SparkSession, path: str) -> bool:
+    """Whether Hadoop, through which Delta Lake reads, finds a file."""
+    gateway = Gateway(spark)
+    try:
+        file = gateway.jvm.org.apache.hadoop.fs.Path(path)
+        return bool(file.getFileSystem(gateway.session.sessionState().newHadoopConf()).exists(file))
+    except JavaError:
+        return False
 
 
 def _location(spark: SparkSession, name: str) -> str:

@@ -34,6 +34,11 @@ class FileIO:
         self._io = io
         self._gateway = gateway
 
+    @property
+    def kind(self) -> str:
+        """The class of the FileIO."""
+        return str(self._io.getClass().getName())
+
     def size(self, path: str) -> int:
         """The length of a file in bytes."""
         try:

@@ -15,7 +15,7 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pyspark import InheritableThread
+from pyspark import InheritableThread, SparkContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -107,12 +107,32 @@ def _end(handle: TableHandle, thread: threading.Thread, future: Future[Any], tag
             wait([future], _PAUSE_SECONDS)
     finally:
         _interrupted.discard(thread)
-    _wait_for_tasks(handle)
+    _wait_for_tasks(handle.spark.sparkContext)
 
 
-def _wait_for_tasks(handle: TableHandle) -> None:
+def end_work(thread: threading.Thread, tag: str, ended: Callable[[float], bool]) -> None:
+    """Makes work in another thread end: its next step does not begin, and every job that it still starts is cancelled.
+
+    Args:
+        thread: Where the work is done.
+        tag: The tag of its jobs.
+        ended: Waits so many seconds for it, and says whether it has ended.
+    """
+    context = SparkContext._active_spark_context
+    _interrupted.add(thread)
+    try:
+        while not ended(_PAUSE_SECONDS):
+            if context is not None:
+                context.cancelJobsWithTag(tag)
+    finally:
+        _interrupted.discard(thread)
+    if context is not None:
+        _wait_for_tasks(context)
+
+
+def _wait_for_tasks(context: SparkContext) -> None:
     """Tasks of a cancelled job go on for a moment: they remove the files that they were writing."""
-    tracker: Any = handle.spark.sparkContext._jsc.sc().statusTracker()
+    tracker: Any = context._jsc.sc().statusTracker()
     end = time.monotonic() + _LONGEST_WAIT_SECONDS
     while any(info.numRunningTasks() for info in tracker.getExecutorInfos()) and time.monotonic() < end:
         time.sleep(_PAUSE_SECONDS / 4)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.encoding import DeleteEncoding, EncodingCostEstimator, FileContent
-from rowdelta.maintain.debt_advice import DEAD_SHARE, on_branch
+from rowdelta.maintain.debt_advice import DEAD_SHARE, EQUALITY_READERS, EQUALITY_REFUSERS, on_branch
 from rowdelta.maintain.debt_costs import (
     COMMIT_SECONDS,
     RESOLVE_SECONDS_PER_ROW,
@@ -34,6 +34,9 @@ MODES: Final = ("write.delete.mode", "write.update.mode", "write.merge.mode")
 _MERGE_ON_READ: Final = "merge-on-read"
 _HOUR: Final = 3600
 _DAY: Final = 24 * _HOUR
+_MONTH: Final = 30 * _DAY
+# A table is not rewritten for more than this share of the time: one part in so many.
+_REWRITES: Final = 20
 _V3: Final = 3
 _RETAIN: Final = 10
 _OFTEN: Final = 10
@@ -216,7 +219,7 @@ def _key_encoding(debt: Debt, metadata: TableMetadata, pace: Pace, *, enabled: b
     return Recommendation(
         "encoding",
         f"standard equality delete files ({DeleteEncoding.FULL_ROW})",
-        "every engine reads them, and they are resolved on schedule",
+        f"{EQUALITY_READERS} read them ({EQUALITY_REFUSERS} do not), and they are resolved on schedule",
         estimate,
     )
 
@@ -305,13 +308,18 @@ def _compact_schedule(debt: Debt, pace: Pace) -> Recommendation | None:
     if not gone or not debt.rows or not pace.seconds:
         return None
     a_day = gone / pace.seconds * _DAY
-    days = max(debt.rows * DEAD_SHARE - debt.positions, 0) / a_day
+    left = max(debt.rows * DEAD_SHARE - debt.positions, 0) / a_day * _DAY
+    rewrite = debt.bytes / REWRITE_BYTES_PER_SECOND + COMMIT_SECONDS
+    # From one compaction to the next, but no more of the time than a rewrite is worth.
+    least = max(_HOUR, _REWRITES * rewrite)
+    every = min(max(debt.rows * DEAD_SHARE / a_day * _DAY, least), _MONTH)
+    dead = f"{DEAD_SHARE:.0%} of the rows are dead " + ("already" if not left else f"in {_span(left)}")
+    often = "; to compact more often would cost more than it saves" if every == least else ""
     return Recommendation(
         "compact",
-        "now and then every month" if days < 1 else f"every {_span(min(days, 30) * _DAY)}",
+        f"{'' if left else 'now, then '}every {_span(every)}",
         f"about {a_day:,.0f} rows are deleted a day, of {debt.rows:,}",
-        f"{DEAD_SHARE:.0%} of the rows are dead in {_span(days * _DAY)}; a rewrite of all files takes about "
-        f"{_span(debt.bytes / REWRITE_BYTES_PER_SECOND + COMMIT_SECONDS)}",
+        f"{dead}; a rewrite of all files takes about {_span(rewrite)}{often}",
         commands=(on_branch(debt, "compact"),),
     )
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import time
+from typing import Final
 
 from rowdelta.errors import InputError
 
 OlderThan = dt.datetime | dt.timedelta | str
+_UNITS: Final = {"d": "days", "h": "hours", "m": "minutes"}
 
 
 def cutoff_ms(older_than: OlderThan | None, now_ms: int | None = None) -> int | None:
@@ -16,13 +19,17 @@ def cutoff_ms(older_than: OlderThan | None, now_ms: int | None = None) -> int | 
     Examples:
         >>> cutoff_ms("1970-01-01T00:00:01"), cutoff_ms(dt.timedelta(seconds=3), now_ms=10_000)
         (1000, 7000)
+        >>> cutoff_ms("90m", now_ms=5_400_000)
+        0
         >>> cutoff_ms("yesterday")
         Traceback (most recent call last):
-        rowdelta.errors.InputError: older_than is 'yesterday', which is not a time
-        Hint: give a datetime, a timedelta, or text such as 2024-01-31 or 2024-01-31T12:00:00+02:00
+        rowdelta.errors.InputError: older_than is 'yesterday', which is neither a time nor an age
+        Hint: give a datetime, a timedelta, a time such as 2024-01-31T12:00+02:00, or an age such as 5d, 36h or 90m
     """
     if older_than is None:
         return None
+    if isinstance(older_than, str):
+        older_than = _age(older_than) or older_than
     if isinstance(older_than, dt.timedelta):
         if older_than < dt.timedelta(0):
             raise InputError(f"older_than is {older_than}, a negative time", hint="timedelta(days=5) is five days ago")
@@ -30,10 +37,15 @@ def cutoff_ms(older_than: OlderThan | None, now_ms: int | None = None) -> int | 
         return int(now - older_than.total_seconds() * 1000)
     moment = _parse(older_than) if isinstance(older_than, str) else older_than
     if not isinstance(moment, dt.datetime):
-        raise InputError(f"older_than is {older_than!r}", hint="give a datetime, a timedelta or ISO text")
+        raise InputError(f"older_than is {older_than!r}", hint="give a datetime, a timedelta or text")
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=dt.timezone.utc)
     return int(moment.timestamp() * 1000)
+
+
+def _age(text: str) -> dt.timedelta | None:
+    found = re.fullmatch(r"\s*(\d{1,6})\s*([dhm])\s*", text)
+    return None if found is None else dt.timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 def _parse(text: str) -> dt.datetime:
@@ -42,8 +54,9 @@ def _parse(text: str) -> dt.datetime:
         return dt.datetime.fromisoformat(text.strip().removesuffix("Z") + ("+00:00" if text.endswith("Z") else ""))
     except ValueError:
         raise InputError(
-            f"older_than is {text!r}, which is not a time",
-            hint="give a datetime, a timedelta, or text such as 2024-01-31 or 2024-01-31T12:00:00+02:00",
+            f"older_than is {text!r}, which is neither a time nor an age",
+            hint="give a datetime, a timedelta, a time such as 2024-01-31T12:00+02:00, or an age such as 5d, 36h or "
+            "90m",
         ) from None
 
 

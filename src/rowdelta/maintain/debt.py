@@ -10,8 +10,9 @@ import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from rowdelta.encoding import FileContent
 from rowdelta.iceberg import snapshot_files
-from rowdelta.maintain.debt_advice import Advice, give_advice
+from rowdelta.maintain.debt_advice import EQUALITY_READERS, EQUALITY_REFUSERS, Advice, give_advice
 from rowdelta.maintain.debt_costs import ReadCost, scan_seconds
 from rowdelta.maintain.debt_count import FileDebt, KindDebt, PartitionDebt, count_debt
 from rowdelta.maintain.debt_history import Commit, OldSnapshots, history_of, old_snapshots
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 ANY_ENGINE: Final = "any engine"
 V3_ENGINES: Final = "v3 engines"
+EQUALITY_ENGINES: Final = "engines that read equality deletes"
 ONLY_ROWDELTA: Final = "only rowdelta"
 _V3: Final = 3
 DebtT = TypeVar("DebtT", bound="Debt")
@@ -47,7 +49,7 @@ class Debt:
         keys: Keys of the equality deletes that still apply to something.
         key_columns: The columns of these keys; one entry for each set of columns that is in use.
         oldest_delete_ms: When the oldest live delete was committed, at the latest.
-        readers: `any engine`, `v3 engines` or `only rowdelta`.
+        readers: `any engine`, `v3 engines`, `engines that read equality deletes` or `only rowdelta`.
         readers_reason: Why.
         scan_seconds: The estimated time of a scan without any delete.
         stock: What Iceberg's reader pays on top of it; None where it refuses to read the table.
@@ -183,6 +185,12 @@ def _readers(format_version: int, kinds: tuple[KindDebt, ...]) -> tuple[str, str
     if vectors:
         apply = "1 equality delete vector applies" if vectors == 1 else f"{vectors:,} equality delete vectors apply"
         return ONLY_ROWDELTA, f"{apply}; other readers refuse the files under them"
+    version = f"the table is of format version {format_version}"
+    # Who refuses equality deletes does so by their manifests, also where they apply to nothing.
+    files = sum(kind.files for kind in kinds if kind.content == FileContent.EQUALITY.value and not kind.only_rowdelta)
+    if files:
+        has = "1 standard equality delete file" if files == 1 else f"{files:,} standard equality delete files"
+        return EQUALITY_ENGINES, f"{version} and has {has}: {EQUALITY_READERS} read them, {EQUALITY_REFUSERS} do not"
     if format_version >= _V3:
-        return V3_ENGINES, f"the table is of format version {format_version} and every live delete is standard"
-    return ANY_ENGINE, f"the table is of format version {format_version} and every live delete is standard"
+        return V3_ENGINES, f"{version}, and its live deletes are by position"
+    return ANY_ENGINE, f"{version}, and its live deletes are by position"

@@ -31,6 +31,9 @@ SMALL_FILES: Final = 5
 SMALL_SHARE: Final = 0.75
 DEFAULT_TARGET_BYTES: Final = 512 << 20
 POSITION_FILES_PER_DATA_FILE: Final = 5
+# Who applies standard equality deletes, and who refuses a table that has them.
+EQUALITY_READERS: Final = "Spark, Flink and Trino"
+EQUALITY_REFUSERS: Final = "PyIceberg, Databricks and Snowflake"
 _V3: Final = 3
 
 

@@ -37,7 +37,7 @@ class KindDebt:
     Attributes:
         kind: What people call it.
         content: `position` or `equality`.
-        encoding: `full-row`, `deletion-vector` or `hash-map`.
+        encoding: `position`, `deletion-vector`, `full-row`, `equality-delete-vector` or `hash-map`.
         files: Delete files; a vector counts as one.
         records: Positions or keys in them.
         bytes: Their size.

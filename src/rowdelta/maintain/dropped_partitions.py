@@ -1,6 +1,6 @@
 """Data files of partitions whose column was dropped: Iceberg writes no deletes for them, but can rewrite them.
 
-Its rewrite applies equality deletes that every engine reads, so equality delete vectors become these first.
+Its rewrite applies standard equality deletes alone, so equality delete vectors become these first.
 """
 
 from __future__ import annotations

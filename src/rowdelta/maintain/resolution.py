@@ -48,7 +48,7 @@ class Resolution:
         found = self.found
         rows, size = (sum(getattr(file, name) for file in found.files) for name in ("records", "size_in_bytes"))
         vectors = sum(entry.is_vector for entry in self.deletes)
-        counts = {"in Puffin files": vectors, "in files that every engine reads": len(self.deletes) - vectors}
+        counts = {"in Puffin files": vectors, "in standard files": len(self.deletes) - vectors}
         told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
         new = "deletion vectors" if self.handle.metadata.format_version >= LINEAGE_VERSION else "position deletes"
         return (

@@ -1,4 +1,4 @@
-"""`t.resolve()`: equality deletes of every encoding become positions that every engine reads."""
+"""`t.resolve()`: equality deletes of every encoding become positions, which every engine of the version reads."""
 
 from __future__ import annotations
 

@@ -90,11 +90,11 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
     ) -> None:
         if min_input_files < 1:
             raise InputError(f"min_input_files={min_input_files} is less than one")
-        known = [encoding.value for encoding in DeleteEncoding]
-        if target_encoding is not None and target_encoding not in known:
+        known = [encoding.shown(FileContent.EQUALITY) for encoding in DeleteEncoding]
+        if target_encoding is not None and target_encoding not in {*known, DeleteEncoding.DELETION_VECTOR.value}:
             raise InputError(f"unknown encoding {target_encoding!r}", hint=f"use {', '.join(known)}")
         self._handle = handle
-        self._target = None if target_encoding is None else DeleteEncoding(target_encoding)
+        self._target = None if target_encoding is None else DeleteEncoding.from_name(target_encoding)
         self._where = None if where is None else check_expression(handle.gateway, where, "where")
         self._min_input_files = min_input_files
         properties = handle.metadata.properties
@@ -109,7 +109,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
         work = self._look()
         if work is None:
             return Plan(title, (("delete files", "none: nothing to do"),))
-        goals = {group.encoding.value for group in work.groups}
+        goals = {group.encoding.shown(FileContent.EQUALITY) for group in work.groups}
         steps = [
             ("equality", f"{work.equality_count} into {len(work.groups)} as {', '.join(sorted(goals)) or 'they are'}"),
             ("position", f"{len(work.positions.entries)} merged by data file"),

@@ -43,7 +43,7 @@ class ChangeRules:
 
     Attributes:
         key: The columns that identify a row.
-        order_by: What grows from an older change of a key to a newer one; none where a key comes once.
+        order_by: What grows from an older change of a key to a newer one in the batch; none where a key comes once.
         delete_when: Which changes delete their key.
         tie: What becomes of two different changes of a key that are equally new: `error`, or `any` of them wins.
         aside: Columns of the changes that do not belong into the table.

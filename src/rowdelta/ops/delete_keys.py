@@ -226,7 +226,10 @@ class DeleteKeys(Operation[DeleteKeysResult]):
                 ("keys", f"{sum(counts):,}" if known else "counted while they are written"),
                 ("scope", whole if self._keys.spec.is_unpartitioned else parts),
                 ("scan", "none: the rows are not looked up"),
-                *(("encoding", f"{choice.encoding}: {choice.reason}") for choice in _distinct(prepared)),
+                *(
+                    ("encoding", f"{choice.encoding.shown(FileContent.EQUALITY)}: {choice.reason}")
+                    for choice in _distinct(prepared)
+                ),
             ),
         )
 
@@ -250,7 +253,7 @@ class DeleteKeys(Operation[DeleteKeysResult]):
             seconds=time.monotonic() - started,
             keys=sum(new.file.record_count for new in written),
             vectors=sum(new.file.file_format == "PUFFIN" for new in written),
-            encodings=dict(Counter(str(new.encoding) for new in written)),
+            encodings=dict(Counter(new.encoding.shown(FileContent.EQUALITY) for new in written)),
             reasons=prepared.reasons,
         )
 

@@ -20,8 +20,8 @@ class Result:
     Attributes:
         snapshot_id: The snapshot that it made; None when nothing changed.
         rows_deleted: Rows deleted; None where that is not known, because nothing was looked up.
-        rows_inserted: Rows added.
-        rows_updated: Rows changed.
+        rows_inserted: Rows added; None where that is not known.
+        rows_updated: Rows changed; None where that is not known.
         data_files_added: New data files.
         data_files_removed: Data files that the table does not have any more.
         delete_files_added: New delete files.
@@ -39,8 +39,8 @@ class Result:
 
     snapshot_id: int | None = None
     rows_deleted: int | None = 0
-    rows_inserted: int = 0
-    rows_updated: int = 0
+    rows_inserted: int | None = 0
+    rows_updated: int | None = 0
     data_files_added: int = 0
     data_files_removed: int = 0
     delete_files_added: int = 0
@@ -69,7 +69,7 @@ class Plan:
           keys      3, of which 1 are deleted
           scope     global: the table has no partitions
           scan      none: the rows are not looked up
-          encoding  deletion-vector: 3 keys of long column 'id' as a bitmap
+          encoding  equality-delete-vector: 3 keys of long column 'id' as a bitmap
     """
 
     title: str

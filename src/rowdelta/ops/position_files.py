@@ -174,7 +174,7 @@ def describe(handle: TableHandle) -> str:
     version = f"the table is of format version {handle.metadata.format_version}"
     if handle.metadata.format_version >= DELETION_VECTOR_VERSION:
         return f"deletion-vector, one for each data file touched: {version}"
-    return f"full-row position deletes, a file for each {'data file' if _by_file(handle) else 'partition'}: {version}"
+    return f"position deletes, a file for each {'data file' if _by_file(handle) else 'partition'}: {version}"
 
 
 def _write_parquet(handle: TableHandle, touched: Sequence[FilePositions]) -> list[NewDelete]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from rowdelta.encoding import FileContent
 from rowdelta.iceberg import RowChange, stage_rows
 from rowdelta.ops.change_batch import DELETED, ChangeBatch, ChangeRules, check_changes, check_present, unknown_columns
 from rowdelta.ops.changes import apply
@@ -39,9 +40,12 @@ _BYTES_PER_TASK: Final = 12 << 20
 
 @dataclass(frozen=True)
 class UpsertResult(Result):
-    """What an upsert did. `rows_inserted` is what was written; `rows_deleted` is None where old rows were not read.
+    """What an upsert did.
+
+    Nothing is looked up, so that `rows_inserted`, `rows_updated` and `rows_deleted` are not known, and None.
 
     Attributes:
+        rows_written: The rows that were written, new ones and those that replace others.
         keys: Distinct keys in the batch.
         keys_deleted: Keys whose last change was a delete.
         vectors: Delete files that are equality delete vectors.
@@ -50,10 +54,13 @@ class UpsertResult(Result):
 
     Examples:
         >>> result = t.upsert(changes, key="id", order_by="seq", delete_when="op = 'D'").execute()
-        >>> result.keys, result.keys_deleted, result.rows_inserted, result.rows_deleted, result.vectors
-        (3, 1, 2, None, 1)
+        >>> result.keys, result.keys_deleted, result.rows_written, result.vectors
+        (3, 1, 2, 1)
+        >>> result.rows_inserted is None  # one of the two rows replaces another, but nothing has been looked up
+        True
     """
 
+    rows_written: int = 0
     keys: int = 0
     keys_deleted: int = 0
     vectors: int = 0
@@ -108,7 +115,10 @@ class Upsert(Operation[UpsertResult]):
             ("keys", f"{counted[0]:,}, of which {counted[1]:,} are deleted"),
             ("scope", f"{scope}: {why}"),
             ("scan", "none: the rows are not looked up"),
-            *(("encoding", f"{choice.encoding}: {choice.reason}") for choice in choices.values()),
+            *(
+                ("encoding", f"{choice.encoding.shown(FileContent.EQUALITY)}: {choice.reason}")
+                for choice in choices.values()
+            ),
         ]
         if batch.missing:
             names = ", ".join(column.name for column in batch.missing)
@@ -197,7 +207,9 @@ class Upsert(Operation[UpsertResult]):
         return UpsertResult(
             snapshot_id=snapshot.id,
             rows_deleted=None,
-            rows_inserted=rows.record_count,
+            rows_inserted=None,
+            rows_updated=None,
+            rows_written=rows.record_count,
             data_files_added=len(rows),
             delete_files_added=len(written),
             bytes_added=change.size_in_bytes,
@@ -205,7 +217,7 @@ class Upsert(Operation[UpsertResult]):
             keys=keys,
             keys_deleted=keys - rows.record_count,
             vectors=sum(new.file.file_format == "PUFFIN" for new in written),
-            encodings=dict(Counter(str(new.encoding) for new in written)),
+            encodings=dict(Counter(new.encoding.shown(FileContent.EQUALITY) for new in written)),
             reasons=prepared.reasons,
         )
 
@@ -234,6 +246,7 @@ class Upsert(Operation[UpsertResult]):
             result = self._merge(last).execute()
         return replace(
             UpsertResult(**{**result.to_dict(), "seconds": time.monotonic() - started}),
+            rows_written=(result.rows_inserted or 0) + (result.rows_updated or 0),
             keys=counted[0],
             keys_deleted=counted[1],
             reasons=("only some columns are set, so the old rows were read",),

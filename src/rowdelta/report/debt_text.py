@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
     from rowdelta.maintain import Advice, Debt, ReadCost
 
-_COLOURS: Final = {"any engine": "green", "v3 engines": "green", "only rowdelta": "yellow"}
+_COLOURS: Final = {
+    "any engine": "green",
+    "v3 engines": "green",
+    "engines that read equality deletes": "yellow",
+    "only rowdelta": "yellow",
+}
 MODEL: Final = "Estimates are for a full scan of 3 columns on 2 cores: use them to compare states of this table."
 
 

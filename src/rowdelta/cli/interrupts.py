@@ -1,0 +1,135 @@
+"""Ctrl-C on the command line: one line, exit code 130, and no process is left.
+
+The command runs in a thread of its own, which no signal reaches: one in the middle of a py4j call would break the
+connection. The main thread only waits. When it is interrupted, what is being written is undone or finished first; all
+else just ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import io
+import logging
+import os
+import signal
+import sys
+import threading
+import uuid
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+from rowdelta._loading import INTERRUPTED, interrupted_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_LAST_SECONDS: Final = 2.0
+_SHOW_CURSOR: Final = "\x1b[?25h"
+
+
+class _Command:
+    """A command under way.
+
+    Attributes:
+        done: Set at its end.
+        stop: What makes it end where it must not just be dropped; None where it may be.
+    """
+
+    def __init__(self, work: Callable[[], int]) -> None:
+        self.done = threading.Event()
+        self.stop: Callable[[], None] | None = None
+        self.thread = threading.Thread(target=self._run, args=(work,), name="command", daemon=True)
+        self._outcome: int | BaseException = 1
+
+    def _run(self, work: Callable[[], int]) -> None:
+        try:
+            self._outcome = work()
+        except BaseException as error:  # noqa: BLE001 - the main thread raises it
+            self._outcome = error
+        finally:
+            self.done.set()
+
+    def outcome(self) -> int:
+        """Its exit code; raises what it failed with."""
+        if isinstance(self._outcome, BaseException):
+            raise self._outcome
+        return self._outcome
+
+
+_current: _Command | None = None
+
+
+def run_command(work: Callable[[], int]) -> int:
+    """Runs a command to its end and returns its exit code; an interrupt ends the process."""
+    global _current  # noqa: PLW0603 - a process runs one command
+    handled = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or handled is signal.SIG_IGN:
+        return work()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    command = _current = _Command(work)
+    try:
+        command.thread.start()
+        command.done.wait()
+    except KeyboardInterrupt:
+        _end(command)
+    finally:
+        _current = None
+        signal.signal(signal.SIGINT, handled)
+    return command.outcome()
+
+
+@contextmanager
+def in_order(stop: Callable[[], None] | None = None) -> Iterator[None]:
+    """Work that an interrupt must not break off in the middle, because it writes.
+
+    Args:
+        stop: What makes it end; by default its Spark jobs are cancelled, so that it fails and cleans up after itself.
+    """
+    from pyspark import SparkContext
+
+    from rowdelta.iceberg import end_work
+
+    command, tag = _current, f"rowdelta-{uuid.uuid4().hex}"
+    if command is None:
+        yield
+        return
+    context = SparkContext._active_spark_context  # noqa: SLF001 - the only way to ask without starting one
+    if context is not None:
+        context.addJobTag(tag)
+    command.stop = stop or (lambda: end_work(command.thread, tag, command.done.wait))
+    try:
+        yield
+    finally:
+        command.stop = None
+        if context is not None:
+            context.removeJobTag(tag)
+
+
+def _end(command: _Command) -> None:
+    """Ends the process. A second interrupt does not wait for anything."""
+    from rowdelta.session import end_jvm, kill_jvm
+
+    def at_once(*_: object) -> None:
+        kill_jvm()
+        os._exit(INTERRUPTED)
+
+    signal.signal(signal.SIGINT, at_once)
+    screen = sys.stderr
+    screen.write(interrupted_line())
+    screen.flush()
+    # What fails from now on fails because of the interrupt.
+    logging.disable(logging.CRITICAL)
+    sys.stderr = io.StringIO()
+    with suppress(Exception):
+        if command.stop is not None:
+            command.stop()
+            command.done.wait()
+        atexit._run_exitfuncs()  # noqa: SLF001 - scratch files go while the JVM is there; nobody else would do it
+    end_jvm()
+    command.done.wait(_LAST_SECONDS)
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    if screen.isatty():
+        screen.write(_SHOW_CURSOR)  # a progress bar hides it
+        screen.flush()
+    os._exit(INTERRUPTED)
