@@ -180,7 +180,7 @@ def stream(
     handle = table._handle  # noqa: SLF001 - a table's own stream
     handle.refresh()
     for name in rules.key:
-        handle.metadata.schema.find(name)  # a wrong name fails here, not in the first batch
+        handle.find_column(name)  # a wrong name fails here, not in the first batch
     if scope == "partition" and isinstance(records, Debezium):
         _check_key_tells_partition(handle, rules.key)
     policy, expiry = ResolvePolicy(resolve_every, max_debt, publish), ExpirePolicy(expire_every)

@@ -27,7 +27,7 @@ def run_sql(text: str, place: Place) -> DataFrame:
 
     spark = open_spark(place)
     if place.default_catalog is not None:
-        spark.sql(f"USE {place.default_catalog}")
+        spark.catalog.setCurrentCatalog(place.default_catalog)
     return sql(spark, text)
 
 

@@ -14,6 +14,7 @@ from pyspark.errors import AnalysisException
 from rowdelta.cdc import Debezium, JsonRows, stream
 from rowdelta.cli.output import print_json
 from rowdelta.errors import InputError, TableError
+from rowdelta.iceberg import run_sql, string_literal
 from rowdelta.session import session
 from rowdelta.table import table
 
@@ -76,10 +77,15 @@ def _table(spark: SparkSession, pipeline: Pipeline) -> Table:
         if pipeline.create is None:
             raise
     namespace = pipeline.table.rpartition(".")[0]
-    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
+    run_sql(spark, f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
     properties = {"format-version": "3", **pipeline.properties}
-    listed = ", ".join(f"'{name}'='{value}'" for name, value in properties.items())
-    spark.sql(f"CREATE TABLE {pipeline.table} ({pipeline.create}) USING iceberg TBLPROPERTIES ({listed})")
+    version = properties.pop("format-version")
+    # The columns are the user's own SQL, which the settings of the session may give another meaning.
+    created = f"CREATE TABLE {pipeline.table} ({pipeline.create}) USING iceberg"
+    spark.sql(f"{created} TBLPROPERTIES ('format-version'='{version}')")
+    if properties:
+        listed = ", ".join(f"{string_literal(name)}={string_literal(str(value))}" for name, value in properties.items())
+        run_sql(spark, f"ALTER TABLE {pipeline.table} SET TBLPROPERTIES ({listed})")
     return table(spark, pipeline.table)
 
 

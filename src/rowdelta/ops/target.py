@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import InputError, TableError
-from rowdelta.iceberg import SnapshotFiles, Validation, shadow, snapshot_files
-from rowdelta.scan import check_deletes, check_names, live_rows, quote
+from rowdelta.iceberg import SnapshotFiles, Validation, quote, select_sql, shadow, snapshot_files
+from rowdelta.scan import check_clashes, check_deletes, check_names, live_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +71,7 @@ class Target:
         known = self.lineage if self.files.has_row_ids else []
         rows = live_rows(self.handle, self.files, schema_id, (FILE, POSITION, *known), only=only).live_with_places()
         missing = [f"cast(null AS bigint) AS {name}" for name in self.lineage if name not in known]
-        rows = rows.selectExpr("*", *missing) if missing else rows
+        rows = select_sql(rows, "*", *missing) if missing else rows
         return rows if alias is None else rows.alias(alias)
 
     def stored_rows(self, alias: str | None = None, lineage: Sequence[str] = ()) -> DataFrame:
@@ -114,6 +114,7 @@ def open_target(handle: TableHandle) -> Target:
             f"{handle.name} is of format version 1, which has no row-level deletes",
             hint="ALTER TABLE ... SET TBLPROPERTIES ('format-version'='2')",
         )
+    check_clashes(handle, handle.metadata.current_schema_id)
     head = handle.snapshot()
     files = None if head is None else snapshot_files(handle, head)
     if files is not None:

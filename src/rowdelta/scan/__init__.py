@@ -7,8 +7,8 @@ from rowdelta.scan.filters import PARTITION, SPEC
 from rowdelta.scan.integer_keys import IntegerKeys, integer_sql, is_integer
 from rowdelta.scan.key_bits import KeyBits, key_bits
 from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unpack_words
-from rowdelta.scan.names import check_names
-from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, live_rows, quote
+from rowdelta.scan.names import check_clashes, check_names
+from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, live_rows
 from rowdelta.scan.scopes import scope_of
 from rowdelta.scan.time_travel import live_frame
 from rowdelta.scan.views import create_view, refresh_views
@@ -21,6 +21,7 @@ __all__ = [
     "KeyBits",
     "LiveRows",
     "block_and_bit",
+    "check_clashes",
     "check_deletes",
     "check_names",
     "create_view",
@@ -31,7 +32,6 @@ __all__ = [
     "key_bits",
     "live_frame",
     "live_rows",
-    "quote",
     "refresh_views",
     "scope_of",
     "unpack_words",

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import TableError
-from rowdelta.iceberg import SnapshotFiles, arrow_frame, shadow, snapshot_files
+from rowdelta.iceberg import SnapshotFiles, arrow_frame, quote, select_sql, shadow, snapshot_files
 from rowdelta.scan.applicable import needed_deletes
 from rowdelta.scan.checks import check_deletes
 from rowdelta.scan.deleted_keys import DeletedKeysBuilder
@@ -46,7 +46,7 @@ class LiveRows:
     def live(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
         """The rows that are left, with the table's columns."""
         frame = self.live_with_places(max_broadcast_bytes)
-        return frame.selectExpr(*map(quote, self.columns))
+        return select_sql(frame, *map(quote, self.columns))
 
     def live_with_places(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
         """The rows that are left, with every column of `rows`."""
@@ -107,9 +107,10 @@ def live_rows(
     columns = [column.name for column in schema.fields]
     places = [f"_spec_id AS {SPEC}", *([f"_partition AS {PARTITION}"] if shade.partition_names else [])]
     if not every:
-        return LiveRows(shade.frame.selectExpr("*", *places, *metadata_columns), columns, [])
+        return LiveRows(select_sql(shade.frame, "*", *places, *metadata_columns), columns, [])
     young = files.young_files(handle) if files.equality_deletes else []
-    rows = shade.frame.selectExpr(  # as text: each Column is some calls of py4j
+    rows = select_sql(
+        shade.frame,
         *map(quote, [*columns, *(column.name for column in dropped)]),
         *places,
         _age(handle, files, young),
@@ -173,8 +174,3 @@ def _with_file_ages(handle: TableHandle, rows: DataFrame, young: list[DataEntry]
     )
     ages = F.broadcast(arrow_frame(handle.spark, table))
     return rows.join(ages, _FILE, "left").withColumn(AGE, F.coalesce("__rd_number", F.lit(-1)))
-
-
-def quote(name: str) -> str:
-    """A column's name, quoted for Spark."""
-    return f"`{name.replace('`', '``')}`"

@@ -6,6 +6,8 @@ import datetime as dt
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import InputError
+from rowdelta.iceberg import run_sql, string_literal
+from rowdelta.scan.names import check_clashes
 from rowdelta.scan.read import read
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ def live_frame(
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} name a state each", hint="give one of them")
     if not given:
+        check_clashes(handle, handle.metadata.current_schema_id)
         head = handle.snapshot()
         if head is None:
             return _stock(handle, None)
@@ -38,6 +41,7 @@ def live_frame(
         return _stock(handle, None if handle.branch == "main" else handle.branch) if live is None else live
     snapshot = _find(handle, snapshot_id, timestamp, tag)
     schema_id = handle.metadata.current_schema_id if snapshot.schema_id is None else snapshot.schema_id
+    check_clashes(handle, schema_id)
     live = read(handle, snapshot, schema_id, max_broadcast_bytes)
     return _stock(handle, snapshot.id) if live is None else live
 
@@ -47,8 +51,8 @@ def _stock(handle: TableHandle, version: int | str | None) -> DataFrame:
     handle.refresh_spark()
     if version is None:
         return handle.spark.table(handle.full_name)
-    quoted = str(version) if isinstance(version, int) else "'" + version.replace("'", "\\'") + "'"
-    return handle.spark.sql(f"SELECT * FROM {handle.full_name} VERSION AS OF {quoted}")
+    wanted = str(version) if isinstance(version, int) else string_literal(version)
+    return run_sql(handle.spark, f"SELECT * FROM {handle.full_name} VERSION AS OF {wanted}")
 
 
 def _find(
