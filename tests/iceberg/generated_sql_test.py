@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
 
 import rowdelta as rd
+from rowdelta.cdc.records import Shape
 from rowdelta.iceberg import quote, run_sql, select_sql, sql_column, string_literal, where_sql
 from tests.support.frames import assert_same_rows
 from tests.support.settings import settings
@@ -35,6 +39,7 @@ OF_USERS = {
     "sql/run.py",
     "sql/substitution.py",
     "iceberg/delta_log.py",
+    "iceberg/generated_sql.py",
     "iceberg/handle.py",
 }
 # Strings are read without escapes, names in backticks as patterns, many words are reserved, "a" is a name.
@@ -50,6 +55,7 @@ STRANGE = {
 }
 NOT_ANSI = {**STRANGE, "spark.sql.ansi.enabled": "false", "spark.sql.storeAssignmentPolicy": "LEGACY"}
 TEXTS = ["o'b", "a\\b", "\\", "''", "\\'", "${x}", '"q"', "%\\_", "line\nend\t\\n", "", "ü€😀", "\\u0041", "`t`"]
+TEXT_COLUMNS = {"k", "from"}
 ODD_COLUMNS = ["k", "a.b", "from", "${x}", "c+", "we`ird", "table", "k.*"]
 
 
@@ -84,53 +90,52 @@ def test_the_session_stays_the_active_one(spark: SparkSession) -> None:
 
 
 def _columns() -> str:
-    return ", ".join(f"{quote(name)} {'string' if name in {'k', 'from'} else 'int'}" for name in ODD_COLUMNS)
+    return ", ".join(f"{quote(name)} {'string' if name in TEXT_COLUMNS else 'int'}" for name in ODD_COLUMNS)
 
 
 def _frame(spark: SparkSession, rows: dict[str, list[object]]) -> DataFrame:
-    schema = "a string, b int, c string, d int, e int, f int, g int, h int"
-    return one_file(spark, [(k, *more) for k, more in rows.items()], schema).toDF(*ODD_COLUMNS)
+    columns = zip(*([k, *more] for k, more in rows.items()), strict=True)
+    kinds = [pa.string() if name in TEXT_COLUMNS else pa.int32() for name in ODD_COLUMNS]
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
+    return spark.createDataFrame(pa.table(arrays, names=ODD_COLUMNS)).coalesce(1)
 
 
-@pytest.mark.parametrize("partitioned_by", ["", "k, `from`"])
+@pytest.mark.parametrize(
+    ("partitioned_by", "dialect"),
+    [("", STRANGE), ("k, `from`", NOT_ANSI)],
+)
 def test_every_verb_does_the_same_under_other_settings(
-    spark: SparkSession, table_name: str, partitioned_by: str
+    spark: SparkSession, table_name: str, partitioned_by: str, dialect: dict[str, str]
 ) -> None:
     """A merge by a text key once inserted what it should have updated."""
-    keys = TEXTS if not partitioned_by else TEXTS[:6]
+    keys, encoding, mode = (TEXTS[:6], "hash-map", "copy-on-write") if partitioned_by else (TEXTS, "full-row", None)
     rows: dict[str, list[object]] = {text: [number, text, 0, 0, 0, 0, 0] for number, text in enumerate(keys)}
-    properties = {**VECTORS, "write.merge.mode": "merge-on-read"}
     with settings(spark, {"spark.sql.variable.substitute": "false"}):
-        table = create(spark, table_name, _columns(), partitioned_by, properties=properties)
-    _frame(spark, rows).coalesce(1).writeTo(table_name).append()
+        table = create(spark, table_name, _columns(), partitioned_by, properties=VECTORS)
+    _frame(spark, rows).writeTo(table_name).append()
+    table.refresh()
     column = {name: F.col(quote(name)) for name in ODD_COLUMNS}
-    for number, dialect in enumerate((STRANGE, NOT_ANSI)):
-        table.refresh()
-        with settings(spark, dialect):
-            changes = {text: [number, text, 1, 2, 3, 4, 5] for text in keys[:3]} | {"'new\\": [9, "f", 1, 2, 3, 4, 5]}
-            merge = table.merge(_frame(spark, changes), ["k", "from"] if partitioned_by else "k")
-            merge.when_matched_update_all().when_not_matched_insert_all().execute()
-            rows |= changes
-            one = {keys[3]: [number, keys[3], 7, 7, 7, 7, 7]}
-            table.upsert(_frame(spark, one), "k", encoding="hash-map" if number else "full-row").execute()
-            rows |= one
-            table.delete_keys(_frame(spark, {keys[4 + number]: [0, "", 0, 0, 0, 0, 0]}).select("k"), "k").execute()
-            del rows[keys[4 + number]]
-            update = table.update(mode="copy-on-write" if number else None)
-            update.set("`table`", F.lit(8)).set("`c+`", column["${x}"] + 1).set("`we``ird`", "0 + 1")
-            update.where(column["k"] == keys[0]).execute()
-            rows[keys[0]][3:6] = [2, 1, 8]
-            assert_same_rows(table.read(), [(k, *more) for k, more in rows.items()])
-            found = table.read(column["k.*"] == 5, columns=["from", "`a.b`", "`k.*`"])
-            assert_same_rows(found, [(more[1], more[0], 5) for more in rows.values() if more[6] == 5])
-            table.rewrite_deletes("full-row" if number else "hash-map").execute()
-            table.resolve().execute()
-            table.compact(options={"rewrite-all": "true"}).execute()
-            table.delete(column["k"] == "'new\\").execute()
-            del rows["'new\\"]
-            assert table.remove_orphans().execute().orphan_files == ()
-            table.debt()
-            assert_same_rows(table.read(), [(k, *more) for k, more in rows.items()])
+    with settings(spark, dialect):
+        changes = {text: [10, text, 1, 2, 3, 4, 5] for text in keys[:3]} | {"'new\\": [9, "f", 1, 2, 3, 4, 5]}
+        merge = table.merge(_frame(spark, changes), ["k", "from"] if partitioned_by else "k")
+        merge.when_matched_update_all().when_not_matched_insert_all().execute()
+        one = {keys[3]: [11, keys[3], 7, 7, 7, 7, 7]}
+        table.upsert(_frame(spark, one), "k", encoding=encoding).execute()
+        rows |= changes | one
+        table.delete_keys(_frame(spark, {keys[4]: [0, "", 0, 0, 0, 0, 0]}).select("k"), "k").execute()
+        del rows[keys[4]]
+        update = table.update(mode=mode).where(column["k"] == keys[0])
+        update.set("`table`", F.lit(8)).set("`c+`", column["${x}"] + 1).set("`we``ird`", "0 + 1").execute()
+        rows[keys[0]][3:6] = [2, 1, 8]
+        found = table.read(column["k.*"] == 5, columns=["from", "`a.b`", "`k.*`"])
+        assert_same_rows(found, [(more[1], more[0], 5) for more in rows.values() if more[6] == 5])
+        table.rewrite_deletes("full-row" if encoding == "hash-map" else "hash-map").execute()
+        table.compact(options={"rewrite-all": "true"}).execute()
+        table.delete(column["k"] == "'new\\").execute()
+        del rows["'new\\"]
+        assert table.remove_orphans().execute().orphan_files == ()
+        table.debt()
+        assert_same_rows(table.read(), [(k, *more) for k, more in rows.items()])
     assert_same_rows(spark.table(table_name), [(k, *more) for k, more in rows.items()])
 
 
@@ -151,11 +156,34 @@ def test_a_merge_and_a_compaction_follow_the_dialect_that_the_user_writes(spark:
     assert table.compact(where=r"k = 'a\\b'", options={"rewrite-all": "true"}).execute().data_files_rewritten == 1
 
 
-@pytest.mark.usefixtures("dialect")
-def test_times_are_times_with_a_zone_whatever_timestamp_stands_for(spark: SparkSession, table_name: str) -> None:
-    with settings(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+def test_events_are_read_alike_whatever_the_settings(spark: SparkSession) -> None:
+    """The fields of an event have names such as `table`, `row` and `before`."""
+    event = {
+        "op": "u",
+        "before": {"id": 1, "v": "a"},
+        "after": {"id": 1, "v": "b"},
+        "ts_ms": 5,
+        "source": {"file": "x", "row": 1, "table": "t"},
+    }
+    frame = spark.createDataFrame(pa.table({"value": [json.dumps(event)]}))
+    types = T.StructType().add("id", T.LongType()).add("v", T.StringType())
+    readers: list[rd.cdc.Records] = [rd.cdc.Debezium(), rd.cdc.JsonRows(unknown_fields="ignore")]
+    plain: list[Any] = []
+    strange: list[Any] = []
+    for found, dialect in ((plain, {}), (strange, STRANGE)):
+        with settings(spark, dialect):
+            found += [reader.read(frame, Shape(types, ("id",))).collect() for reader in readers]
+    assert plain == strange
+    assert plain[0][0]["v"] == "b"
+
+
+@pytest.mark.parametrize(("partitioned_by", "dialect"), [("days(at)", STRANGE), ("at", NOT_ANSI)])
+def test_times_are_times_with_a_zone_whatever_timestamp_stands_for(
+    spark: SparkSession, table_name: str, partitioned_by: str, dialect: dict[str, str]
+) -> None:
+    with settings(spark, {**dialect, "spark.sql.session.timeZone": "America/New_York"}):
         schema = "id int, at timestamp_ltz, n timestamp_ntz"
-        table = create(spark, table_name, schema, "days(at)", properties=VECTORS)
+        table = create(spark, table_name, schema, partitioned_by, properties=VECTORS)
         rows = spark.range(4).select(
             F.col("id").cast("int"),
             F.timestamp_micros(F.col("id") * 7_200_000_000).alias("at"),
