@@ -251,14 +251,14 @@ class Table:
         """Deletes every row that has one of some keys, without looking for the rows.
 
         Args:
-            keys: The keys; other columns are ignored, save those that partitions are made of. A null key deletes the
-                rows where the column is null.
+            keys: The keys; other columns are ignored. A null key deletes the rows where the column is null. Without
+                any key there is nothing to do, and no snapshot.
             key: The column or columns that make up the key.
             encoding: `equality-delete-vector`, `hash-map` or `full-row`: use this one or fail. Left out, the table's
                 properties decide, and what is not possible falls back to standard delete files.
-            scope: `partition` (the keys carry the partition columns), `global` (all partitions), or `auto`: by
-                partition, unless rows were written under another spec; then in the whole table, by key and partition
-                columns.
+            scope: `auto` files deletes by partition where the key columns determine it, and no rows were written under
+                another spec; otherwise they are for the whole table. `global` is always for the whole table. With
+                `partition` the other columns of `keys` say which partition a row is in, if the key does not.
 
         Examples:
             >>> gone = spark.createDataFrame([(1,), (3,)], "id bigint")
@@ -298,8 +298,7 @@ class Table:
             delete_when: Which changes delete their key, as a SQL predicate or a Column.
             columns: Set these alone and keep the rest of an existing row; this reads the table, as a merge does.
             tie: `error` when two different changes of a key are equally new, or `any` to take one of them.
-            scope: `partition` (the old row is in the partition of the new one), `global`, or `auto`: by partition where
-                the key holds the partition columns.
+            scope: As in `delete_keys`. With `partition` the old row must be in the partition of the new one.
             encoding: `equality-delete-vector`, `hash-map` or `full-row`: use this one or fail.
             merge_schema: Add columns to the table that only the changes have.
 

@@ -308,7 +308,7 @@ def test_keys_of_every_type_delete_their_rows_alone(spark: SparkSession, table_n
 def test_partition_columns_must_come_with_the_keys(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, v string, d date", "v, days(d)", properties=EDV)
     with pytest.raises(rd.InputError, match="is partitioned by v, d, but the keys have no column v, d") as error:
-        table.delete_keys(keys(spark, 1), "id")
+        table.delete_keys(keys(spark, 1), "id", scope="partition")
     assert "scope='global' deletes in all of them" in str(error.value.hint)
 
 

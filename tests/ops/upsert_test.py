@@ -276,7 +276,7 @@ def test_rows_move_between_partitions_when_the_key_does_not_hold_them(spark: Spa
     batch = spark.createDataFrame([(1, "elsewhere", 100)], COLUMNS)
     operation = table.upsert(batch, "id")
     scope = operation.plan().to_dict()["scope"]
-    assert scope == "global: the key does not hold v, so it does not say where the old row is"
+    assert scope == "global: the key does not hold v, so it does not say where the row is"
     assert operation.execute().vectors == 1
     expected = [(0, "old", 0), (1, "elsewhere", 100), (2, "old", 2), (3, "old", 3), (4, "old", 4)]
     assert_same_rows(table.read(), expected)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
+from rowdelta.iceberg import ANY_CASE
 from rowdelta.iceberg.parser import parse_statement
 from rowdelta.sql.parameters import literal
 from rowdelta.sql.statement import classify
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 def tables(spark: SparkSession, text: str) -> list[str]:
     root = parse_statement(spark, text)
     assert root is not None
-    return [text[found.start : found.end] for found in survey(root, text).references if not found.common_table]
+    return [
+        text[found.start : found.end] for found in survey(root, text, ANY_CASE).references if not found.common_table
+    ]
 
 
 @pytest.mark.parametrize(

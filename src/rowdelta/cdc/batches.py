@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.cdc.policy import live_equality_deletes
 from rowdelta.cdc.progress import BatchProgress
 from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, SKIP, Shape
-from rowdelta.iceberg import in_session, marked
+from rowdelta.iceberg import in_session, marked, quote
 from rowdelta.ops import Upsert
 
 if TYPE_CHECKING:
@@ -74,16 +74,16 @@ def take_batch(stream: ChangeStream, table: Table, batch: DataFrame, mark: Batch
 
 def _shape(stream: ChangeStream, table: Table) -> Shape:
     handle = table._handle  # noqa: SLF001 - a table's own stream
-    schema = handle.metadata.schema
+    schema, rule = handle.metadata.schema, handle.name_rule
     types = handle.column_types
-    key = tuple(schema.find(name).name for name in stream.rules.key)
-    return Shape(types, key, bool(stream.options.get("merge_schema")), stream.delete_when)
+    key = tuple(schema.find(name, rule).name for name in stream.rules.key)
+    return Shape(types, key, bool(stream.options.get("merge_schema")), stream.delete_when, rule)
 
 
 def _columns(good: DataFrame) -> list[Column]:
     """The columns of the records that the upsert may see: not those that only serve here."""
     unused = set(HELPERS) - {DELETED, ORDER}
-    return [good[f"`{name}`"] for name in good.columns if name not in unused]
+    return [F.col(quote(name)) for name in good.columns if name not in unused]
 
 
 def _age(newest_micros: int | None) -> float | None:

@@ -11,7 +11,7 @@ from rowdelta.cdc.json_objects import CORRUPT, OPTIONS, JsonObject, is_one_objec
 from rowdelta.cdc.json_values import JsonRow
 from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, null_in, row_as_json
 from rowdelta.errors import InputError
-from rowdelta.scan import quote
+from rowdelta.iceberg import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

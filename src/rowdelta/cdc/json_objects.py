@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.scan import quote
+from rowdelta.iceberg import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -13,7 +13,7 @@ from rowdelta.cdc.json_values import JsonRow, check_notation
 from rowdelta.cdc.op_column import OpColumn
 from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, RAW, SKIP, first_reason
 from rowdelta.errors import InputError
-from rowdelta.scan import quote
+from rowdelta.iceberg import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -102,11 +102,11 @@ class JsonRows:
             given = T.StructType.fromDDL(self.schema)
             assert isinstance(given, T.StructType)
             return given
-        known = {name.lower() for name in shape.types.names}
+        names, types = shape.names, shape.types
         return T.StructType(
             [
-                *shape.types.fields,
-                *(T.StructField(name, T.StringType()) for name in self.aside if name.lower() not in known),
+                *types.fields,
+                *(T.StructField(name, T.StringType()) for name in self.aside if not names.find(name, types.names)),
             ]
         )
 

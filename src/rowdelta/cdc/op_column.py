@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import TimestampType
 
 from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, refused_values, row_as_json
 from rowdelta.errors import InputError
-from rowdelta.scan import quote
+from rowdelta.iceberg import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -45,9 +46,8 @@ class OpColumn:
 
     def read(self, frame: DataFrame, shape: Shape) -> DataFrame:
         """Records of a batch; see `Records.read`."""
-        known = {name.lower(): name for name in frame.columns}
         for name in (self.op, self.at):
-            if name is not None and name.lower() not in known:
+            if name is not None and not shape.names.find(name, frame.columns):
                 raise InputError(
                     f"the changes have no column {name!r}", hint=f"their columns are {', '.join(frame.columns)}"
                 )
@@ -59,7 +59,7 @@ class OpColumn:
             tests.append((strange, F.concat(F.lit(f"unknown {self.op} "), shown)))
         deleted = shape.deletes(F.coalesce(op.isin(*(value.lower() for value in self.deletes)), F.lit(False)))
         tests += refused_values(frame, shape, deleted)
-        at = F.lit(None).cast("timestamp") if self.at is None else F.col(quote(self.at)).try_cast("timestamp")
+        at = F.lit(None).cast(TimestampType()) if self.at is None else F.col(quote(self.at)).try_cast(TimestampType())
         return frame.select(
             "*",
             deleted.alias(DELETED),

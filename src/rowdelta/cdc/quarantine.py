@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.cdc.records import BAD, RAW
 from rowdelta.errors import InputError, TableError
-from rowdelta.iceberg import TableHandle
+from rowdelta.iceberg import TableHandle, run_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,7 +65,7 @@ class Quarantine:
         try:
             return TableHandle(self.spark, self.table).full_name
         except TableError:
-            self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.table} ({_COLUMNS}) USING iceberg")
+            run_sql(self.spark, f"CREATE TABLE IF NOT EXISTS {self.table} ({_COLUMNS}) USING iceberg")
             return TableHandle(self.spark, self.table).full_name
 
 

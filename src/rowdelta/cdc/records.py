@@ -9,8 +9,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.cdc.typed_values import unfit
+from rowdelta.iceberg import ANY_CASE, NameRule, quote
 from rowdelta.ops.change_batch import EXACT_TIMES
-from rowdelta.scan import quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +42,7 @@ class Shape:
     key: tuple[str, ...]
     grows: bool = False
     delete_when: str | Column | None = field(default=None, compare=False)  # Spark's columns cannot be compared
+    names: NameRule = ANY_CASE
 
     @property
     def required(self) -> list[str]:
@@ -116,19 +117,20 @@ def refused_values(frame: DataFrame, shape: Shape, deleted: Column) -> list[tupl
     """Tests of typed rows: a null where the table wants a value, and a value that its column cannot hold.
 
     Args:
-        frame: The rows, with columns by the names of the table's in any case.
+        frame: The rows, with columns by the names of the table's.
         shape: The table.
         deleted: Whether a row stands for a delete, so that its key alone counts.
     """
-    known = {name.lower(): name for name in frame.columns}
-    given = {column.name: known[column.name.lower()] for column in shape.types.fields if column.name.lower() in known}
+    fold = shape.names.fold
+    known = {fold(name): name for name in frame.columns}
+    given = {column.name: known[fold(column.name)] for column in shape.types.fields if fold(column.name) in known}
     values = {name: F.col(quote(source)) for name, source in given.items()}
     tests: list[tuple[Column, str | Column]] = [*null_in(shape.key, values)]
     others = [name for name in shape.required if name not in shape.key]
     tests += [(~deleted & test, reason) for test, reason in null_in(others, values)]
     for name, source in given.items():
         have, want = frame.schema[source].dataType, shape.types[name].dataType
-        test = None if shape.grows and _widens(want, have) else unfit(values[name], have, want)
+        test = None if shape.grows and _widens(want, have) else unfit(values[name], have, want, shape.names)
         if test is None:
             continue
         value = values[name] if isinstance(want, T.NumericType) else F.to_json(values[name])

@@ -183,7 +183,7 @@ def stream(
         check_expression(handle.gateway, delete_when, "delete_when")
     rules = ChangeRules.of(key, order, _deletes(delete_when), tie, (DELETED, ORDER, *records.aside)).checked(handle)
     for name in rules.key:
-        handle.metadata.schema.find(name)  # a wrong name fails here, not in the first batch
+        handle.find_column(name)  # a wrong name fails here, not in the first batch
     if scope == "partition" and isinstance(records, Debezium):
         _check_key_tells_partition(handle, rules.key)
     policy, expiry = ResolvePolicy(resolve_every, max_debt, publish), ExpirePolicy(expire_every)

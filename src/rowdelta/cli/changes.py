@@ -33,7 +33,7 @@ def run_sql(text: str, place: Place) -> DataFrame:
 
     spark = open_spark(place, make=_CREATES.match(text) is not None)
     if place.default_catalog is not None:
-        spark.sql(f"USE {place.default_catalog}")
+        spark.catalog.setCurrentCatalog(place.default_catalog)
     with in_order():  # a change is made here; the rows of a query are fetched later
         return sql(spark, text)
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructField, StructType
 
 from rowdelta.cli.options import READERS
 from rowdelta.errors import InputError
-from rowdelta.iceberg import quiet_tasks
-from rowdelta.scan import quote
+from rowdelta.iceberg import quiet_tasks, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,14 +44,15 @@ def read_rows(path: Path, target: Table) -> DataFrame:
     reader = reader.option("mode", "FAILFAST").option("header", "true")
     with _bad_lines_named(path, handle.spark):
         found = reader.option("inferSchema", "true").load(place).schema
-    types = {field.name.lower(): field.dataType for field in handle.column_types.fields}
-    wanted = {field.name: types.get(field.name.lower(), field.dataType) for field in found.fields}
-    known = {name: type_ for name, type_ in wanted.items() if name.lower() in types}
+    fold = handle.name_rule.fold
+    types = {fold(field.name): field.dataType for field in handle.column_types.fields}
+    wanted = {field.name: types.get(fold(field.name), field.dataType) for field in found.fields}
+    known = {name: type_ for name, type_ in wanted.items() if fold(name) in types}
     # Of a CSV file everything is read as text, and of JSON what has a type that the table knows.
     texts = {name for name in (wanted if format_name == "csv" else known) if _has_text(wanted[name])}
     schema = StructType([StructField(name, StringType() if name in texts else kind) for name, kind in wanted.items()])
     rows = reader.option("inferSchema", "false").schema(schema).load(place)
-    return rows.select(*(rows[quote(name)].cast(kind) for name, kind in wanted.items()))
+    return rows.select(*(F.col(quote(name)).cast(kind) for name, kind in wanted.items()))
 
 
 def _has_text(type_: DataType) -> bool:

@@ -113,9 +113,10 @@ def merge(
 
     new = assignments(values or [])  # a wrong one is found before Spark starts
     target = open_table(table, place, branch)
-    columns = {column.name.lower() for column in target.metadata.schema.fields}
+    rule = target._handle.name_rule  # noqa: SLF001 - of its session
+    columns = [column.name for column in target.metadata.schema.fields]
     listed = names(on)
-    is_columns = all(name.lower() in columns for name in listed)
+    is_columns = all(rule.find(name, columns) for name in listed)
     operation = target.merge(read_rows(source, target), listed if is_columns else on, mode=mode, isolation=isolation)
     if new:
         operation = operation.when_matched_update(new)

@@ -18,6 +18,7 @@ from rowdelta.cli.output import print_json
 from rowdelta.cli.place import CATALOG, Place
 from rowdelta.cli.warehouse import full_name
 from rowdelta.errors import InputError, TableError
+from rowdelta.iceberg import run_sql, string_literal
 from rowdelta.session import session
 from rowdelta.table import table
 
@@ -88,11 +89,15 @@ def _table(spark: SparkSession, pipeline: Pipeline, place: Place) -> Table:
     except TableError:
         if pipeline.create is None:
             raise
-    namespace = name.rpartition(".")[0]
-    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
+    run_sql(spark, f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
     properties = {"format-version": "3", **pipeline.properties}
-    listed = ", ".join(f"'{name}'='{value}'" for name, value in properties.items())
-    spark.sql(f"CREATE TABLE {name} ({pipeline.create}) USING iceberg TBLPROPERTIES ({listed})")
+    version = properties.pop("format-version")
+    # The columns are the user's own SQL, which the settings of the session may give another meaning.
+    created = f"CREATE TABLE {name} ({pipeline.create}) USING iceberg"
+    spark.sql(f"{created} TBLPROPERTIES ('format-version'='{version}')")
+    if properties:
+        listed = ", ".join(f"{string_literal(key)}={string_literal(str(value))}" for key, value in properties.items())
+        run_sql(spark, f"ALTER TABLE {name} SET TBLPROPERTIES ({listed})")
     return table(spark, name)
 
 

@@ -41,6 +41,8 @@ from rowdelta.iceberg.expressions import (
 )
 from rowdelta.iceberg.file_batches import held_deletes, held_paths
 from rowdelta.iceberg.file_io import together
+from rowdelta.iceberg.gateway import session_id
+from rowdelta.iceberg.generated_sql import quote, run_sql, select_sql, sql_column, string_literal, where_sql
 from rowdelta.iceberg.handle import CommitMark, TableHandle
 from rowdelta.iceberg.interrupts import end_work, interruptible, stop_if_interrupted
 from rowdelta.iceberg.inventory import (
@@ -54,7 +56,17 @@ from rowdelta.iceberg.inventory import (
     take_inventory,
 )
 from rowdelta.iceberg.manifests import AvroFile, DataEntry, DeleteEntry, may_be_live
-from rowdelta.iceberg.metadata import Field, PartitionField, PartitionSpec, Reference, Schema, Snapshot, TableMetadata
+from rowdelta.iceberg.metadata import (
+    Field,
+    PartitionField,
+    PartitionSpec,
+    Reference,
+    Schema,
+    Snapshot,
+    TableMetadata,
+    ambiguous_name,
+)
+from rowdelta.iceberg.name_rule import ANY_CASE, NameRule, name_rule
 from rowdelta.iceberg.names import TemporaryView
 from rowdelta.iceberg.new_tables import NewTable
 from rowdelta.iceberg.orphans import find_orphans
@@ -85,6 +97,7 @@ from rowdelta.iceberg.types import ansi_cast, can_store, sql_type
 from rowdelta.iceberg.versions import DELTA_PACKAGE, ICEBERG_PACKAGE
 
 __all__ = [
+    "ANY_CASE",
     "DELTA_PACKAGE",
     "ICEBERG_PACKAGE",
     "AvroFile",
@@ -102,6 +115,7 @@ __all__ = [
     "LiveData",
     "LiveDelete",
     "LogFile",
+    "NameRule",
     "NewDelete",
     "NewTable",
     "PartitionField",
@@ -121,6 +135,7 @@ __all__ = [
     "Uncommitted",
     "Validation",
     "WholeFiles",
+    "ambiguous_name",
     "ansi_cast",
     "arrow_frame",
     "call_procedure",
@@ -168,6 +183,7 @@ __all__ = [
     "marked",
     "may_be_live",
     "names_floats",
+    "name_rule",
     "only_blob",
     "own_files",
     "parent_files",
@@ -179,23 +195,30 @@ __all__ = [
     "plan_expiry",
     "position_rows",
     "quiet_tasks",
+    "quote",
     "row_filter",
+    "run_sql",
     "scan_size",
     "scope",
+    "select_sql",
+    "session_id",
     "shadow",
     "show_to_spark",
     "size_in_bytes",
     "skipping",
     "snapshot_files",
     "spark_errors",
+    "sql_column",
     "sql_type",
     "stage_key_files",
     "stage_rows",
     "stop_if_interrupted",
     "stored_column",
+    "string_literal",
     "take_inventory",
     "together",
     "unpartitioned_spec",
     "update_table",
+    "where_sql",
     "whole_files",
 ]

@@ -11,6 +11,7 @@ from py4j.java_gateway import JavaPackage
 
 from rowdelta.errors import InputError, SessionError, TableError
 from rowdelta.iceberg.gateway import Gateway
+from rowdelta.iceberg.generated_sql import select_sql
 from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
 from rowdelta.iceberg.versions import DELTA_PACKAGE
 
@@ -78,7 +79,7 @@ class DeltaSnapshot:
         from pyspark.sql import DataFrame  # noqa: PLC0415 - only the classic one is meant, and only here
 
         try:
-            return DataFrame(self._snapshot.allFiles().toDF(), self._spark).selectExpr(*_COLUMNS).toArrow()
+            return select_sql(DataFrame(self._snapshot.allFiles().toDF(), self._spark), *_COLUMNS).toArrow()
         except JavaError as error:
             raise TableError(f"cannot read the Delta log: {java_message(error)}") from error
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import CommitConflictError, TableError
+from rowdelta.iceberg.generated_sql import select_sql, where_sql
 from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
 from rowdelta.iceberg.names import dotted
 from rowdelta.iceberg.shadow import data_alone
@@ -119,7 +120,7 @@ def _simplified(handle: TableHandle, plan: Any) -> list[Any]:
     subqueries = handle.gateway.scala_object(catalyst.expressions, "SubqueryExpression")
     while str(plan.nodeName()) != "Filter":  # Spark takes metadata columns away again above it
         plan = plan.child()
-    parts = _conjuncts(plan.condition())
+    parts = _conjuncts(_with_stored_names(handle, plan))
     plain = [part for part in parts if not subqueries.hasSubquery(part)]
     others = [part for part in parts if subqueries.hasSubquery(part)]
     if not plain:
@@ -141,6 +142,13 @@ def _simplified(handle: TableHandle, plan: Any) -> list[Any]:
     return others  # the filter is gone: it holds for every row
 
 
+def _with_stored_names(handle: TableHandle, plan: Any) -> Any:
+    """A filter's condition with the names of its columns as the table has them: Iceberg looks at their case."""
+    jvm = handle.gateway.jvm
+    strategy = handle.gateway.scala_object(jvm.org.apache.spark.sql.execution.datasources, "DataSourceStrategy")
+    return strategy.normalizeExprs(jvm.PythonUtils.toSeq([plan.condition()]), plan.child().output()).head()
+
+
 def _conjuncts(condition: Any) -> list[Any]:
     if str(condition.nodeName()) != "And":
         return [condition]
@@ -158,9 +166,9 @@ class ScanSize:
 
 def scan_size(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> ScanSize:
     """Plans a scan of the branch's head and adds up its files; of all rows, Spark reads the metadata."""
-    table = handle.gateway.metadata_table(handle.full_name, "files", snapshot_id).where("content = 0")
+    table = where_sql(handle.gateway.metadata_table(handle.full_name, "files", snapshot_id), "content = 0")
     if condition.text == "true":
-        row = table.selectExpr("count(*)", "sum(record_count)", "sum(file_size_in_bytes)").collect()[0]
+        row = select_sql(table, "count(*)", "sum(record_count)", "sum(file_size_in_bytes)").collect()[0]
         return ScanSize(row[0], row[1] or 0, row[2] or 0)
     files = records = size = 0
     try:

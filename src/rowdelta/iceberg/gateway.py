@@ -11,6 +11,7 @@ from py4j.java_gateway import JavaPackage
 from pyspark.sql import SparkSession
 
 from rowdelta.errors import SessionError
+from rowdelta.iceberg.generated_sql import run_sql
 from rowdelta.iceberg.jvm_packages import known_packages
 from rowdelta.iceberg.spark_errors import check_running, quiet_pyspark
 from rowdelta.iceberg.versions import ICEBERG_PACKAGE, check_iceberg, check_spark
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 
 _made: dict[tuple[Any, ...], Any] = {}  # what `Gateway.once` has made, by JVM and name
+
+
+def session_id(spark: SparkSession) -> str:
+    """The id that Spark gives to a session."""
+    return str(spark._jsparkSession.sessionUUID())
 
 
 class Gateway:
@@ -59,6 +65,11 @@ class Gateway:
     def activate(self) -> None:
         """Makes the session the one that is active in this thread."""
         self.jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(self.session)
+
+    @property
+    def session_id(self) -> str:
+        """What no other session of this or another JVM is called; several Python objects may be one session."""
+        return session_id(self.spark)
 
     def _check_iceberg(self) -> str:
         build = self.iceberg.IcebergBuild
@@ -149,7 +160,7 @@ class Gateway:
         cached = self.iceberg.spark.Spark3Util.loadIcebergTable(self.session, name)
         if cached.snapshot(snapshot_id) is None:
             cached.refresh()
-        return self.spark.sql(f"SELECT * FROM {name}.{kind} VERSION AS OF {snapshot_id}")
+        return run_sql(self.spark, f"SELECT * FROM {name}.{kind} VERSION AS OF {snapshot_id}")
 
     def text_list(self, texts: Iterable[str]) -> Any:
         """A `List<String>`, as one text: py4j would send them one by one."""

@@ -16,9 +16,11 @@ from pyspark.sql.types import StructType
 from rowdelta.errors import InputError, TableError
 from rowdelta.iceberg.file_io import FileIO, read_in_pieces
 from rowdelta.iceberg.gateway import Gateway
+from rowdelta.iceberg.generated_sql import quote
 from rowdelta.iceberg.java_errors import java_message
 from rowdelta.iceberg.manifests import ManifestReader
-from rowdelta.iceberg.metadata import History, Snapshot, TableMetadata, parse_metadata
+from rowdelta.iceberg.metadata import Field, History, Snapshot, TableMetadata, parse_metadata
+from rowdelta.iceberg.name_rule import NameRule, name_rule
 from rowdelta.iceberg.names import is_temporary_view
 from rowdelta.iceberg.recent import Recent
 from rowdelta.iceberg.scratch import ScratchFiles
@@ -93,7 +95,7 @@ class TableHandle:
         self.branch = branch
         self._table: Any = _load(self.gateway, name)
         self.catalog, *rest = _resolved(self.gateway, name)
-        self.full_name = ".".join(f"`{part.replace('`', '``')}`" for part in (self.catalog, *rest))
+        self.full_name = ".".join(map(quote, (self.catalog, *rest)))
         self._state: TableState | None = None
         self.mark = CommitMark()
         self.puffin_footers: Recent[PuffinFile] = Recent()
@@ -179,6 +181,19 @@ class TableHandle:
         """The table's columns as Spark has them."""
         converted = self.gateway.iceberg.spark.SparkSchemaUtil.convert(self._table.schema())
         return StructType.fromJson(json.loads(converted.json()))
+
+    @property
+    def name_rule(self) -> NameRule:
+        """How the session compares names of columns, as it is set now."""
+        return name_rule(self.spark)
+
+    def find_column(self, name: str) -> Field:
+        """The column that a user's name stands for.
+
+        Raises:
+            InputError: There is no such column, or the name fits several.
+        """
+        return self.metadata.schema.find(name, self.name_rule)
 
     def new_data_location(self, file_name: str) -> str:
         """Where the table wants a new file of this name."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 from typing import Any, Final
 
 from rowdelta.errors import InputError, TableError
+from rowdelta.iceberg.generated_sql import quote
+from rowdelta.iceberg.name_rule import ANY_CASE, NameRule
 
 _PART: Final = re.compile(r"`(?:[^`]|``)+`|[^`.]+")
 _NAME: Final = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*", re.DOTALL)
@@ -31,7 +33,7 @@ class Field:
     @property
     def sql(self) -> str:
         """The column in SQL, each part of its path quoted."""
-        return ".".join(f"`{part.replace('`', '``')}`" for part in self.path or (self.name,))
+        return ".".join(map(quote, self.path or (self.name,)))
 
     @property
     def type_name(self) -> str:
@@ -54,37 +56,51 @@ class Schema:
         return found
 
     @cached_property
+    def top_level(self) -> dict[str, Field]:
+        """The columns that are in no struct, by name."""
+        return {column.name: self.by_id[column.id] for column in self.fields}
+
+    @cached_property
     def by_name(self) -> dict[str, Field]:
         """Every column by its name, nested ones by their dotted name; Iceberg sees to it that these differ."""
         return {column.name: column for column in self.by_id.values()}
 
-    def find(self, name: str) -> Field:
-        """The column of a name, exact first, then in any case if only one fits.
+    def find(self, name: str, rule: NameRule = ANY_CASE) -> Field:
+        """The column of a name.
 
         Args:
             name: As in SQL, with dots before the fields of structs; a part that has dots itself is in backticks. Where
                 nothing else is meant by it, a name with dots or spaces may also stand as it is.
+            rule: How names are compared. `handle.name_rule` is the rule for what a user wrote.
+
+        Raises:
+            InputError: There is no such column, or the name fits several.
         """
-        parts = name_parts(name)
-        lower = tuple(part.lower() for part in parts)
+        wanted = tuple(map(rule.fold, name_parts(name)))
         columns = self.by_id.values()
-        for alike in (
-            [column for column in columns if column.path == parts],
-            [column for column in columns if tuple(part.lower() for part in column.path) == lower],
-            [column for column in columns if column.name == name],
-            [column for column in columns if column.name.lower() == name.lower()],
-        ):
-            if len(alike) == 1:
-                return alike[0]
-            if alike:
-                raise InputError(
-                    f"{name!r} fits {' and '.join(column.sql for column in alike)}",
-                    hint="name one of these as it stands here, backticks included",
-                )
+        alike = [column for column in columns if tuple(map(rule.fold, column.path)) == wanted]
+        if len(alike) > 1:
+            raise ambiguous_name(name, [column.sql for column in alike])
+        alike = alike or [column for column in columns if rule.same(column.name, name)]
+        if len(alike) > 1:
+            raise InputError(
+                f"{name!r} fits {' and '.join(column.sql for column in alike)}",
+                hint="name one of these as it stands here, backticks included",
+            )
+        if alike:
+            return alike[0]
         raise InputError(
             f"no column {name!r} in the table",
             hint=f"its columns are {', '.join(column.name for column in self.fields)}",
         )
+
+
+def ambiguous_name(name: str, columns: Sequence[str]) -> InputError:
+    """What is said of a name that fits columns which differ only in case."""
+    return InputError(
+        f"{name!r} fits {' and '.join(columns)}, which differ only in case",
+        hint="spark.conf.set('spark.sql.caseSensitive', 'true') tells them apart",
+    )
 
 
 def name_parts(name: str) -> tuple[str, ...]:

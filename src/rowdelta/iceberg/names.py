@@ -10,6 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from rowdelta.iceberg.gateway import Gateway
+from rowdelta.iceberg.generated_sql import quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,6 +86,11 @@ class TemporaryView:
         self._made = self._current()
 
     @property
+    def has_ended(self) -> bool:
+        """Whether the Spark of its session was stopped."""
+        return self._spark.sparkContext._jsc is None
+
+    @property
     def is_there(self) -> bool:
         """Whether the session still has it, neither dropped nor replaced."""
         return bool(self._current() == self._made)
@@ -100,11 +106,6 @@ def drop_temporary_view(spark: SparkSession, name: str) -> None:
     Gateway(spark).session.sessionState().catalog().dropTempView(name)
 
 
-def quoted(name: str) -> str:
-    """A name in backticks."""
-    return f"`{name.replace('`', '``')}`"
-
-
 def dotted(parts: Sequence[str]) -> str:
     """A name of several parts in SQL, quoted where it must be.
 
@@ -112,7 +113,7 @@ def dotted(parts: Sequence[str]) -> str:
         >>> dotted(["lake", "db", "my table"])
         'lake.db.`my table`'
     """
-    return ".".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in parts)
+    return ".".join(part if _PLAIN.fullmatch(part) else quote(part) for part in parts)
 
 
 def is_temporary_view(gateway: Gateway, name: str) -> bool:

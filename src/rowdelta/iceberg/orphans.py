@@ -6,6 +6,7 @@ import datetime as dt
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import TableError
+from rowdelta.iceberg.generated_sql import run_sql, string_literal
 from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
 from rowdelta.iceberg.scratch import in_use
 
@@ -21,17 +22,17 @@ def find_orphans(handle: TableHandle, older_than_ms: int, location: str | None =
     time = dt.datetime.fromtimestamp(older_than_ms / 1000, tz=dt.timezone.utc)
     catalog, name = handle.full_name.split(".", 1)
     arguments = {
-        "table": _quoted(name),
+        "table": string_literal(name),
         "prefix_listing": "true" if _lists_by_itself(handle) else "false",
-        "older_than": f"TIMESTAMP '{time:%Y-%m-%d %H:%M:%S}.{older_than_ms % 1000:03} UTC'",
+        "older_than": f"TIMESTAMP_LTZ '{time:%Y-%m-%d %H:%M:%S}.{older_than_ms % 1000:03} UTC'",
         "dry_run": "true",
-        **({} if location is None else {"location": _quoted(location)}),
+        **({} if location is None else {"location": string_literal(location)}),
     }
     call = ", ".join(f"{name} => {value}" for name, value in arguments.items())
     # The procedure trusts the catalog's cache, and would take the files of newer snapshots for orphans.
     handle.gateway.iceberg.spark.Spark3Util.loadIcebergTable(handle.gateway.session, handle.full_name).refresh()
     try:
-        rows = handle.spark.sql(f"CALL {catalog}.system.remove_orphan_files({call})").collect()
+        rows = run_sql(handle.spark, f"CALL {catalog}.system.remove_orphan_files({call})").collect()
     except JavaError as error:
         raise TableError(f"orphan files cannot be listed: {java_name(error)}: {java_message(error)}") from error
     needed = {path.rsplit("/", 1)[-1] for path in in_use}
@@ -42,7 +43,3 @@ def _lists_by_itself(handle: TableHandle) -> bool:
     """Whether the table's FileIO can list a folder; else Hadoop must, and it need not know the storage at all."""
     prefixes = handle.gateway.java_class("org.apache.iceberg.io.SupportsPrefixOperations")
     return bool(prefixes.isInstance(handle._table.io()))
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import CommitConflictError, InputError, RowDeltaError, TableError
+from rowdelta.iceberg.generated_sql import quote, run_sql, string_literal
 from rowdelta.iceberg.java_errors import JavaError, java_causes, java_message, java_name
 
 if TYPE_CHECKING:
@@ -26,9 +27,8 @@ def call_procedure(handle: TableHandle, name: str, arguments: Mapping[str, Any])
         arguments: Texts, and maps of texts, by name.
     """
     listed = ", ".join(f"{key} => {_literal(value)}" for key, value in arguments.items())
-    catalog = handle.catalog.replace("`", "``")
     try:
-        rows = handle.spark.sql(f"CALL `{catalog}`.system.{name}({listed})").collect()
+        rows = run_sql(handle.spark, f"CALL {quote(handle.catalog)}.system.{name}({listed})").collect()
     except JavaError as error:
         raise _translated(name, error) from error
     found: dict[str, Any] = rows[0].asDict() if rows else {}
@@ -44,7 +44,7 @@ def _literal(value: Any) -> str:
     """
     if isinstance(value, dict):
         return f"map({', '.join(_literal(part) for pair in value.items() for part in pair)})"
-    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return string_literal(str(value))
 
 
 def _translated(name: str, error: Exception) -> RowDeltaError:

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from rowdelta.codec import sorted_distinct
 from rowdelta.encoding import BatchStatistics, DeleteBatch, DeleteEncoding, FileContent, KeyColumn, choose_encoding
 from rowdelta.errors import EncodingError
-from rowdelta.iceberg import ContentFile, NewDelete, arrow_frame, column_path, delete_rows, footer
+from rowdelta.iceberg import ContentFile, NewDelete, arrow_frame, column_path, delete_rows, footer, sql_column
 from rowdelta.ops.key_batches import HashedBatch, IntegerBatch
 from rowdelta.ops.key_files import key_values, write_hashed, write_rows, write_vector
 from rowdelta.ops.key_input import KeyInput
@@ -186,7 +186,7 @@ class EqualityRewrite:
         if rows:
             read = delete_rows(self._handle, self._files, rows, [column.id for column in group.columns])
             paths = [column_path(self._handle, column.id) for column in group.columns]
-            frames.append(read.select(*(F.expr(path).alias(name) for path, name in zip(paths, ids, strict=True))))
+            frames.append(read.select(*(sql_column(path).alias(name) for path, name in zip(paths, ids, strict=True))))
         frame = reduce(lambda one, other: one.unionByName(other), frames).distinct()
         table = frame.withColumn("hash", F.xxhash64(*(F.col(f"`{name}`") for name in ids))).toArrow()
         return HashedBatch((), table.select(ids), table["hash"].to_numpy())

@@ -16,8 +16,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.errors import VerificationError
-from rowdelta.iceberg import files_of, parent_files
-from rowdelta.scan import live_rows, quote
+from rowdelta.iceberg import files_of, parent_files, quote
+from rowdelta.scan import live_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.errors import InputError
+from rowdelta.iceberg import quote, sql_column
 from rowdelta.ops.stored_values import stored
-from rowdelta.scan import quote
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -39,7 +39,7 @@ def new_name(column: str) -> str:
 def default_of(column: T.StructField) -> Column:
     """What a column of a new row gets that has no value: the table's default for new rows, or null."""
     text = column.metadata.get("CURRENT_DEFAULT")
-    return (F.lit(None) if text is None else F.expr(text)).cast(column.dataType)
+    return (F.lit(None) if text is None else sql_column(text)).cast(column.dataType)
 
 
 def assigned(
@@ -56,10 +56,10 @@ def assigned(
     Raises:
         InputError: A column is unknown, set twice, or gets a value that cannot be stored in it.
     """
-    schema, types = handle.metadata.schema, handle.column_types
+    schema, types, rule = handle.metadata.schema, handle.column_types, handle.name_rule
     by_root: dict[str, dict[tuple[str, ...], Column]] = {}
     for name, value in values.items():
-        column = schema.find(name)
+        column = schema.find(name, rule)
         fields = by_root.setdefault(column.path[0], {})
         if column.path[1:] in fields:
             raise InputError(f"column {name!r} is set twice")

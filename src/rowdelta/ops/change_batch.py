@@ -10,11 +10,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import check_expression, columns_used
+from rowdelta.iceberg import check_expression, columns_used, quote, sql_column, where_sql
 from rowdelta.ops.assignments import as_column, default_of
 from rowdelta.ops.refusals import not_null, refusal
 from rowdelta.ops.stored_values import fits, stored_as
-from rowdelta.scan import quote
+from rowdelta.scan import check_clashes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,8 +122,8 @@ class ChangeBatch:
             else:
                 value, kind = F.col(quote(column.name)), have[column.name].dataType
             values.append(stored_as(self.handle, column, value, kind, want.dataType).alias(column.name))
-        nothing = [F.expr(f"cast(NULL AS bigint) AS {name}") for name in lineage]
-        return last.where(f"NOT {DELETED}").select(*values, *nothing)
+        nothing = [sql_column(f"cast(NULL AS bigint) AS {name}") for name in lineage]
+        return where_sql(last, f"NOT {DELETED}").select(*values, *nothing)
 
 
 def check_changes(
@@ -143,12 +143,14 @@ def check_changes(
     if rules.tie not in TIES:
         raise InputError(f"unknown tie {rules.tie!r}", hint="use 'error', or 'any' where it does not matter which wins")
     schema = handle.metadata.schema
-    key = [schema.find(name).name for name in rules.key]
+    rule = handle.name_rule
+    check_clashes(handle, handle.metadata.current_schema_id)
+    key = [schema.find(name, rule).name for name in rules.key]
     order = [as_column(value) for value in rules.order_by]
     deletes = F.lit(False) if rules.delete_when is None else F.coalesce(as_column(rules.delete_when), F.lit(False))
     given = _by_table(handle, changes)[0]
-    wanted = key if only is None else [schema.find(name).name for name in only]
-    check_present(changes, [*key, *wanted])
+    wanted = key if only is None else [schema.find(name, rule).name for name in only]
+    check_present(handle, changes, [*key, *wanted])
     strangers = unknown_columns(handle, changes, rules)
     if strangers:
         raise InputError(
@@ -162,7 +164,7 @@ def check_changes(
     }
     frame = changes.select(
         *(
-            keys[name].alias(name) if name in keys else F.expr(f"{source} AS {quote(name)}")
+            keys[name].alias(name) if name in keys else sql_column(f"{source} AS {quote(name)}")
             for name, source in taken.items()
         ),
         deletes.alias(DELETED),
@@ -181,10 +183,10 @@ def check_changes(
     )
 
 
-def check_present(changes: DataFrame, names: Sequence[str]) -> None:
+def check_present(handle: TableHandle, changes: DataFrame, names: Sequence[str]) -> None:
     """Refuses changes that lack one of some columns."""
-    have = {name.lower() for name in changes.columns}
-    absent = [name for name in dict.fromkeys(names) if name.lower() not in have]
+    rule = handle.name_rule
+    absent = [name for name in dict.fromkeys(names) if not rule.find(name, changes.columns)]
     if absent:
         raise InputError(
             f"the changes have no column {', '.join(absent)}",
@@ -194,11 +196,12 @@ def check_present(changes: DataFrame, names: Sequence[str]) -> None:
 
 def _by_table(handle: TableHandle, changes: DataFrame) -> tuple[dict[str, str], list[str]]:
     """The table's columns that the changes have, and the columns of the changes that the table does not have."""
-    known = {column.name.lower(): column.name for column in handle.metadata.schema.fields}
+    rule = handle.name_rule
+    known = {rule.fold(column.name): column.name for column in handle.metadata.schema.fields}
     given: dict[str, str] = {}
     unknown = []
     for source in changes.columns:
-        name = known.get(source.lower())
+        name = known.get(rule.fold(source))
         if name is None:
             unknown.append(source)
         elif name in given:
@@ -210,13 +213,14 @@ def _by_table(handle: TableHandle, changes: DataFrame) -> tuple[dict[str, str], 
 
 def unknown_columns(handle: TableHandle, changes: DataFrame, rules: ChangeRules) -> list[str]:
     """Columns of the changes that are neither in the table nor part of the rules."""
-    unknown = [name for name in _by_table(handle, changes)[1] if name not in rules.aside]
+    rule = handle.name_rule
+    unknown = [name for name in _by_table(handle, changes)[1] if not rule.find(name, rules.aside)]
     if not unknown:
         return []
     values = [as_column(value) for value in rules.order_by]
     values += [] if rules.delete_when is None else [as_column(rules.delete_when)]
     used = columns_used(changes, *values) if values else set()
-    return [name for name in unknown if name not in used]
+    return [name for name in unknown if not rule.find(name, used)]
 
 
 def _last(frame: DataFrame, key: Sequence[str], order: Sequence[str], tie: str) -> DataFrame:

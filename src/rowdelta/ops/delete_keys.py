@@ -130,8 +130,10 @@ class KeyWriter:
         return choose_encoding(batch, encoding=self._encoding)
 
     def write(self, deletes: KeyDeletes) -> list[NewDelete]:
-        """Writes the delete files. On failure none is left."""
+        """Writes the delete files. On failure none is left; where there are no keys, nothing is written or changed."""
         written: list[NewDelete] = []
+        if not deletes.chosen or (self._keys.adds_spec and self._are_none(deletes)):
+            return written
         self._keys = self._keys.with_spec(self._handle)
         try:
             for batch, choice in deletes.chosen:
@@ -141,6 +143,11 @@ class KeyWriter:
             raise
         self._report(deletes, written)
         return written
+
+    def _are_none(self, deletes: KeyDeletes) -> bool:
+        """Whether keys that have not been collected are none."""
+        with refusals(NULL_KEY_HINT):
+            return all(batch is None for batch, _ in deletes.chosen) and self._keys.frame.isEmpty()
 
     def _write(self, batch: IntegerBatch | HashedBatch | None, choice: EncodingChoice) -> list[NewDelete]:
         if batch is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark import StorageLevel
 
-from rowdelta.iceberg import size_in_bytes
+from rowdelta.iceberg import session_id, size_in_bytes, where_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ def kept(frame: DataFrame, *, adapts: bool = True) -> Iterator[DataFrame]:
             shuffle gains nothing from. What else is planned in the session at this moment does not adapt either.
     """
     # Spark keeps frames by their plans: one that another operation keeps alike would be gone when that one ends.
-    spark, frame = frame.sparkSession, frame.where(f"{next(_numbers)} >= 0")
+    spark, frame = frame.sparkSession, where_sql(frame, f"{next(_numbers)} >= 0")
     # To compress rows that are read once or twice costs more than it saves.
     with _off(spark, _COMPRESSED):
         try:
@@ -54,8 +54,8 @@ def kept(frame: DataFrame, *, adapts: bool = True) -> Iterator[DataFrame]:
 _numbers = itertools.count()
 _planning = threading.Lock()  # a frame that adapts must not be planned while that is off for another
 _lock = threading.Lock()
-_users: Counter[tuple[int, str]] = Counter()
-_before: dict[tuple[int, str], str] = {}
+_users: Counter[tuple[str, str]] = Counter()
+_before: dict[tuple[str, str], str] = {}
 
 
 @contextmanager
@@ -64,8 +64,7 @@ def _off(spark: SparkSession, name: str) -> Iterator[None]:
 
     Operations may run side by side in one session: the last to end gives the setting back.
     """
-    # Two Python objects may be one session.
-    setting = int(spark._jsparkSession.hashCode()), name  # noqa: SLF001
+    setting = session_id(spark), name
     with _lock:
         if not _users[setting]:
             _before[setting] = spark.conf.get(name) or "true"

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import sorted_distinct
 from rowdelta.encoding import BatchStatistics
-from rowdelta.iceberg import plain_values, size_in_bytes
+from rowdelta.iceberg import plain_values, select_sql, size_in_bytes
 from rowdelta.ops.refusals import refusals
 from rowdelta.scan import block_and_bit, integer_sql, unpack_words
 
@@ -72,7 +72,7 @@ def are_many(keys: KeyInput) -> bool:
 def integer_statistics(keys: KeyInput) -> list[BatchStatistics]:
     """What the choice of an encoding looks at, by partition. No key is collected; one that comes twice counts twice."""
     number, parts = integer_sql(keys.columns[0], "k0"), keys.partition_names
-    found = keys.frame.selectExpr(*parts, f"{number} as k").groupBy(*parts)
+    found = select_sql(keys.frame, *parts, f"{number} as k").groupBy(*parts)
     with refusals(NULL_KEY_HINT):
         rows = found.agg(
             F.count("k").alias("count"),
@@ -96,7 +96,8 @@ def integer_batches(keys: KeyInput) -> list[IntegerBatch]:
     # A task for each core is enough: what follows is one shuffle of few words, which costs by the task.
     frame = keys.frame.coalesce(keys.frame.sparkSession.sparkContext.defaultParallelism)
     block, bit = block_and_bit("k")
-    words = frame.selectExpr(*parts, f"{number} as k").selectExpr(*parts, f"{block} as block", f"{bit} as bit")
+    numbers = select_sql(frame, *parts, f"{number} as k")
+    words = select_sql(numbers, *parts, f"{block} as block", f"{bit} as bit")
     with refusals(NULL_KEY_HINT):
         table = words.groupBy(*parts, "block").agg(F.bit_or("bit").alias("word"), F.count("*").alias("rows")).toArrow()
     batches = []
@@ -113,7 +114,7 @@ def _collected(keys: KeyInput, number: str) -> list[IntegerBatch]:
     """Keys of a batch that is small: to make them distinct here takes less time than a shuffle does."""
     parts = keys.partition_names
     with refusals(NULL_KEY_HINT):
-        table = keys.frame.selectExpr(*parts, f"{number} as k").toArrow()
+        table = select_sql(keys.frame, *parts, f"{number} as k").toArrow()
     batches = []
     for partition, rows in _by_partition(table, parts):
         column = rows["k"].combine_chunks()
@@ -136,9 +137,10 @@ def hashed_batches(keys: KeyInput) -> list[HashedBatch]:
 
 
 def _by_partition(table: pa.Table, parts: list[str]) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
+    if not table.num_rows:
+        return
     if not parts:
-        if table.num_rows:
-            yield (), table
+        yield (), table
         return
     codes = np.zeros(table.num_rows, np.int64)
     for name in parts:

@@ -25,7 +25,7 @@ from rowdelta.codec import (
     read_puffin,
 )
 from rowdelta.encoding import DeleteEncoding, FileContent
-from rowdelta.iceberg import ContentFile, NewDelete, json_values, stage_key_files
+from rowdelta.iceberg import ContentFile, NewDelete, json_values, select_sql, stage_key_files
 from rowdelta.ops.read_back import check_keys_of, check_parquet
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def stage_rows(handle: TableHandle, keys: KeyInput) -> list[NewDelete]:
     order = [*keys.partition_names, *keys.key_names]
     frame = keys.frame.select(*dict.fromkeys([*names, *order])).distinct().orderBy(*order)
     in_table_order = sorted(zip(carried, names, strict=True), key=lambda pair: _position(handle, pair[0]))
-    frame = frame.selectExpr(*(f"{name} as {column.sql}" for column, name in in_table_order))
+    frame = select_sql(frame, *(f"{name} as {column.sql}" for column, name in in_table_order))
     properties = {"write.format.default": "parquet", "write.parquet.compression-codec": "zstd"}
     staged = stage_key_files(handle, frame, [column.id for column in carried], keys.spec.id, properties)
     return [NewDelete(_as_equality_delete(file, ids), DeleteEncoding.FULL_ROW) for file in staged]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import check_expression, check_value, row_filter
+from rowdelta.iceberg import check_expression, check_value, row_filter, sql_column
 from rowdelta.ops.merge_clauses import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, of_kind
 from rowdelta.ops.merge_keys import key_range, on_condition
 from rowdelta.ops.merge_run import MergeRun
@@ -153,7 +153,7 @@ class Merge(Operation[Result]):
         if target.snapshot is None:
             return Plan(title, (*steps, ("scan", "none: the table is empty")))
         keys = None if of_kind(self._clauses, BY_SOURCE) else key_range(self._handle, self._source, self._on.pairs)
-        condition = row_filter(self._handle, keys)
+        condition = row_filter(self._handle, None if keys is None else sql_column(keys))
         if of_kind(self._clauses, MATCHED, BY_SOURCE):
             mode = how(self._handle, self._mode, self._why, self._isolation)
         else:

@@ -9,8 +9,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
+from rowdelta.iceberg import ambiguous_name, quote, sql_column
 from rowdelta.ops.assignments import as_column, assigned, default_of, new_name
-from rowdelta.scan import quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,16 +85,16 @@ def new_values(
     target_alias, source_alias = aliases
     wanted = [c.values if c.values is not None else _all(handle, source, source_alias) for _, c in clauses]
     new = [assigned(handle, rows, values, target_alias) for values in wanted]
-    applies = {number: F.expr(f"{ACTION} = {number}") for number, _ in clauses}
+    applies = {number: sql_column(f"{ACTION} = {number}") for number, _ in clauses}
     values = []
     for column in handle.metadata.schema.fields:
         name, old = quote(new_name(column.name)), f"{quote(target_alias)}.{quote(column.name)}"
         by_clause = {number: some.get(column.name) for (number, _), some in zip(clauses, new, strict=True)}
         setting = {number: value for number, value in by_clause.items() if value is not None}
         if not setting:
-            values.append(F.expr(f"{old} AS {name}"))
+            values.append(sql_column(f"{old} AS {name}"))
             continue
-        value = F.lit(None) if len(setting) == len(clauses) and not column.required else F.expr(old)
+        value = F.lit(None) if len(setting) == len(clauses) and not column.required else sql_column(old)
         for number, some in setting.items():
             value = F.when(applies[number], some).otherwise(value)
         values.append(value.alias(new_name(column.name)))
@@ -106,7 +106,8 @@ def inserted(
 ) -> dict[str, Column]:
     """The value of every column of a new row; a column that is not named gets the table's default, or null."""
     wanted = clause.values if clause.values is not None else _all(handle, source_columns, source_alias)
-    found = {name: handle.metadata.schema.find(name) for name in wanted}
+    schema, rule = handle.metadata.schema, handle.name_rule
+    found = {name: schema.find(name, rule) for name in wanted}
     nested = [column.sql for column in found.values() if len(column.path) > 1]
     if nested:
         raise InputError(f"an insert cannot set the field {nested[0]} alone", hint="set the whole struct")
@@ -122,11 +123,15 @@ def inserted(
 
 def _all(handle: TableHandle, source: Sequence[str], alias: str) -> dict[str, str | Column]:
     """Every column of the table, from the source's column of the same name."""
-    by_name = {name.lower(): name for name in source}
+    rule = handle.name_rule
+    by_name = rule.by_name(source)
     columns = [column.name for column in handle.metadata.schema.fields]
-    missing = [name for name in columns if name.lower() not in by_name]
+    missing = [name for name in columns if rule.fold(name) not in by_name]
     if missing:
         raise InputError(
             f"the source has no column {', '.join(missing)}", hint="add it, or set the columns that it has one by one"
         )
-    return {quote(name): F.col(f"{quote(alias)}.{quote(by_name[name.lower()])}") for name in columns}
+    for name in columns:
+        if len(by_name[rule.fold(name)]) > 1:
+            raise ambiguous_name(name, by_name[rule.fold(name)])
+    return {quote(name): F.col(f"{quote(alias)}.{quote(by_name[rule.fold(name)][0])}") for name in columns}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -12,15 +11,14 @@ from pyspark.sql import functions as F  # noqa: N812
 from sqlglot import expressions as exp
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import check_expression
-from rowdelta.scan import quote
+from rowdelta.iceberg import ambiguous_name, check_expression, quote, string_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyspark.sql import DataFrame
 
-    from rowdelta.iceberg import TableHandle
+    from rowdelta.iceberg import NameRule, TableHandle
 
 RANGED = {"long", "int", "date", "timestamp", "timestamptz", "string"}
 
@@ -47,20 +45,23 @@ def on_condition(
     target_alias, source_alias = aliases
     if isinstance(on, Column):
         return OnCondition(on, {}, is_complete=False)
-    if isinstance(on, str) and on.lower() not in {column.name.lower() for column in handle.metadata.schema.fields}:
+    rule, schema = handle.name_rule, handle.metadata.schema
+    if isinstance(on, str) and not rule.find(on, [column.name for column in schema.fields]):
         check_expression(handle.gateway, on, "the condition of the merge")
         found, parts = _equalities(handle, on, source, aliases)
         return OnCondition(F.expr(on), found, is_complete=len(found) == parts)
     names = [on] if isinstance(on, str) else list(on)
     if not names:
         raise InputError("a merge needs a condition", hint="on='id', on=['id', 'region'] or on='t.id = s.id'")
-    have = {name.lower(): name for name in source.columns}
     pairs = {}
     for name in names:
-        column = handle.metadata.schema.find(name).name
-        if column.lower() not in have:
+        column = schema.find(name, rule).name
+        alike = rule.find(column, source.columns)
+        if not alike:
             raise InputError(f"the source has no column {name!r}", hint=f"its columns are {', '.join(source.columns)}")
-        pairs[column] = column if column in source.columns else have[column.lower()]
+        if len(alike) > 1:
+            raise ambiguous_name(name, alike)
+        pairs[column] = alike[0]
     condition, target, origin = F.lit(True), quote(target_alias), quote(source_alias)
     for left, right in pairs.items():
         condition = condition & (F.col(f"{target}.{quote(left)}") == F.col(f"{origin}.{quote(right)}"))
@@ -78,17 +79,17 @@ def _equalities(
         tree = sqlglot.parse_one(on, dialect="spark")
     except sqlglot.errors.SqlglotError:
         return {}, 1
-    target = _by_lower_case([column.name for column in handle.metadata.schema.fields])
-    have = _by_lower_case(source.columns)
+    rule = handle.name_rule
+    target = _unique(rule, [column.name for column in handle.metadata.schema.fields])
+    have = _unique(rule, source.columns)
     pairs, parts = {}, list(_conjuncts(tree))
     for part in parts:
         sides = [part.left.unnest(), part.right.unnest()] if isinstance(part, exp.EQ) else []
         for left, right in (sides, sides[::-1]) if sides else ():
             if not (_is_column(left) and _is_column(right)):
                 continue
-            owners = (left.table.lower(), right.table.lower())
-            if owners == (aliases[0].lower(), aliases[1].lower()):
-                names = left.name.lower(), right.name.lower()
+            if rule.same(left.table, aliases[0]) and rule.same(right.table, aliases[1]):
+                names = rule.fold(left.name), rule.fold(right.name)
                 if names[0] in target and names[1] in have:
                     pairs[target[names[0]]] = have[names[1]]
     return pairs, len(parts)
@@ -99,10 +100,9 @@ def _is_column(tree: exp.Expr) -> TypeGuard[exp.Column]:
     return isinstance(tree, exp.Column) and not tree.args.get("db")
 
 
-def _by_lower_case(names: Sequence[str]) -> dict[str, str]:
-    """Names by their lower case, without those that only case tells apart."""
-    counts = Counter(name.lower() for name in names)
-    return {name.lower(): name for name in names if counts[name.lower()] == 1}
+def _unique(rule: NameRule, names: Sequence[str]) -> dict[str, str]:
+    """Names by what the rule makes of them, without those that it takes for each other."""
+    return {folded: alike[0] for folded, alike in rule.by_name(names).items() if len(alike) == 1}
 
 
 def _conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
@@ -117,8 +117,8 @@ def _conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
 
 def key_range(handle: TableHandle, source: DataFrame, pairs: dict[str, str]) -> str | None:
     """A predicate on the table that all rows with a key of the source meet, from the smallest and largest keys."""
-    usable = {left: right for left, right in pairs.items() if handle.metadata.schema.find(left).type_name in RANGED}
-    types = handle.column_types
+    columns, types = handle.metadata.schema.top_level, handle.column_types
+    usable = {left: right for left, right in pairs.items() if columns[left].type_name in RANGED}
     # Other types may compare by a cast, whose order need not be that of the column.
     same = {left: right for left, right in usable.items() if types[left].dataType == source.schema[right].dataType}
     if not same:
@@ -151,7 +151,7 @@ def limits(column: str, kind: str, low: str, high: str) -> str:
 
 def _text(handle: TableHandle, column: str, value: Column) -> Column:
     """A key as text. Times of the session's zone would be ambiguous where clocks are set back."""
-    if handle.metadata.schema.find(column).type_name == "timestamptz":
+    if handle.metadata.schema.top_level[column].type_name == "timestamptz":
         value = F.unix_micros(value)
     return F.coalesce(value.cast("string"), F.lit(""))
 
@@ -161,5 +161,5 @@ def _literal(text: str, kind: str) -> str:
         return f"timestamp_micros({text}L)"
     if kind in {"bigint", "int"}:
         return text + ("L" if kind == "bigint" else "")
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'" if kind == "string" else f"CAST('{escaped}' AS {kind})"
+    quoted = string_literal(text)
+    return quoted if kind == "string" else f"CAST({quoted} AS {kind})"

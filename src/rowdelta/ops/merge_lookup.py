@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.iceberg import computed_rows
+from rowdelta.iceberg import computed_rows, quote, sql_column
 from rowdelta.ops.merge_keys import limits
 from rowdelta.ops.merge_matches import SOURCE
-from rowdelta.scan import integer_sql, key_bits, quote
+from rowdelta.scan import integer_sql, key_bits
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -48,7 +48,7 @@ class KeyLookup:
     @property
     def key(self) -> Column:
         """The key of a row of the table, for `find`."""
-        return F.expr(f"{self.bits.key} AS {_KEY}")
+        return sql_column(f"{self.bits.key} AS {_KEY}")
 
     def find(self, rows: DataFrame) -> pa.Table:
         """Rows that `bits` has found, with `SOURCE` in place of their `key`; what matches twice is there twice."""
@@ -77,7 +77,7 @@ def may_look_up(handle: TableHandle, source: DataFrame, on: OnCondition) -> bool
 def _pair(handle: TableHandle, on: OnCondition) -> tuple[Field, str]:
     """The column of the table, and the name of the source's."""
     ((left, right),) = on.pairs.items()
-    return handle.metadata.schema.find(quote(left)), right
+    return handle.metadata.schema.top_level[left], right
 
 
 def is_small(source: DataFrame) -> bool:

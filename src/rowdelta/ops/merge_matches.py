@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import sorted_distinct
-from rowdelta.iceberg import arrow_frame
+from rowdelta.iceberg import arrow_frame, sql_column, where_sql
 from rowdelta.ops.merge_clauses import ACTION, NO_ACTION
 from rowdelta.ops.positions import KnownFiles
 
@@ -72,12 +72,12 @@ class IndexedMatches(Matches):
         """Each row looks itself up."""
         rows = self._looked_up(source)
         rows = rows.where(FOUND) if how == "inner" else rows
-        kept = {name: F.expr(f"get({_ARRAY}{name}, {_INDEX})") for name in self._kept}
+        kept = {name: sql_column(f"get({_ARRAY}{name}, {_INDEX})") for name in self._kept}
         return rows.withColumns(kept).drop(*self.rows.columns)
 
     def unmatched(self, source: DataFrame) -> DataFrame:
         """Rows that find nothing at their place."""
-        return self._looked_up(source).where(f"NOT coalesce({FOUND}, false)").drop(FOUND, *self.rows.columns)
+        return where_sql(self._looked_up(source), f"NOT coalesce({FOUND}, false)").drop(FOUND, *self.rows.columns)
 
     @property
     def _kept(self) -> list[str]:
@@ -85,8 +85,8 @@ class IndexedMatches(Matches):
         return [name for name in arrays if name != FOUND]
 
     def _looked_up(self, source: DataFrame) -> DataFrame:
-        same = F.expr(f"shiftright({SOURCE}, {_INDEX_BITS}) = {_BLOCK}")
-        found = F.expr(f"get({_ARRAY}{FOUND}, {_INDEX})")
+        same = sql_column(f"shiftright({SOURCE}, {_INDEX_BITS}) = {_BLOCK}")
+        found = sql_column(f"get({_ARRAY}{FOUND}, {_INDEX})")
         return source.join(F.broadcast(self.rows), same, "left").withColumn(FOUND, found)
 
 

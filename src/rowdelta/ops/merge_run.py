@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import RowChange, filter_of, is_read_as_it_is, row_filter, size_in_bytes, stage_rows
+from rowdelta.iceberg import (
+    RowChange,
+    filter_of,
+    is_read_as_it_is,
+    quote,
+    row_filter,
+    size_in_bytes,
+    sql_column,
+    stage_rows,
+    where_sql,
+)
 from rowdelta.ops.beside import beside
 from rowdelta.ops.changes import apply_rows
 from rowdelta.ops.kept_frames import in_few_files, kept, kept_once
@@ -36,7 +46,7 @@ from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.target import FILE, Target, open_target
 from rowdelta.ops.update import replace_rows, updated_rows
-from rowdelta.scan import MAX_BROADCAST_BYTES, quote
+from rowdelta.scan import MAX_BROADCAST_BYTES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,7 +97,7 @@ class MergeRun:
                 lambda: self._source_keys(source),
                 lambda: (rows_to_find(target, with_ids=True), self._source_values(source) if by_place else {}),
             )
-            in_range = None if keys is None else rows.where(keys)
+            in_range = None if keys is None else where_sql(rows, keys)
             rows = rows if in_range is None else in_range
             rows = rows if lookup is None else rows.where(lookup.bits.hit())
             places = places_of(target, rows)
@@ -163,11 +173,13 @@ class MergeRun:
         found = f"coalesce({FOUND}, false)"
         action = action_of(self._of(MATCHED))
         if by_source:
-            action = F.when(F.expr(found), action).otherwise(action_of(by_source))
-        joined = joined.withColumn(ACTION, action).where(f"{found} OR {ACTION} <> {NO_ACTION}")
+            action = F.when(sql_column(found), action).otherwise(action_of(by_source))
+        joined = where_sql(joined.withColumn(ACTION, action), f"{found} OR {ACTION} <> {NO_ACTION}")
         updates = self._all_updates
         values = new_values(self.handle, joined, updates, self.aliases, self.source.columns) if updates else []
-        return joined.select(ACTION, F.expr(f"{found} AS {FOUND}"), SOURCE, *self._kept_names(target, places), *values)
+        return joined.select(
+            ACTION, sql_column(f"{found} AS {FOUND}"), SOURCE, *self._kept_names(target, places), *values
+        )
 
     def _kept_names(self, target: Target, places: Places) -> list[str]:
         """What is kept of the old rows: where they are, and their ids."""
@@ -235,7 +247,7 @@ class MergeRun:
         numbers = [str(number) for number, _ in self._all_updates]
         if not numbers:
             return None
-        changed = pairs.where(f"{ACTION} IN ({', '.join(numbers)})")
+        changed = where_sql(pairs, f"{ACTION} IN ({', '.join(numbers)})")
         return updated_rows(target, changed, target.columns)
 
     def _source_values(self, source: DataFrame) -> dict[str, Column]:

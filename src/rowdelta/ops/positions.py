@@ -20,6 +20,8 @@ from rowdelta.iceberg import (
     json_values,
     partition_names,
     plain_values,
+    select_sql,
+    sql_column,
 )
 from rowdelta.ops.position_files import stored_partition
 from rowdelta.ops.target import FILE, POSITION
@@ -121,10 +123,10 @@ class NamedFiles(Places):
         """One 64-bit word for every 64 neighbouring positions, one record for each file."""
         partition = PARTITION in self.names
         words = (
-            rows.withColumn("block", F.expr(_BLOCK))
+            rows.withColumn("block", sql_column(_BLOCK))
             .groupBy(FILE, "block")
             .agg(
-                F.bit_or(F.expr(_BIT)).alias("word"),
+                F.bit_or(sql_column(_BIT)).alias("word"),
                 F.first(SPEC).alias("spec_id"),
                 F.count("*").alias("rows"),
                 *([F.first(PARTITION).alias("partition")] if partition else []),
@@ -178,18 +180,18 @@ class KnownFiles(Places):
     def mark(self, rows: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
         """The columns with the hash or number."""
         if self._are_apart:
-            return rows.select(*columns, F.expr(_HASH), POSITION)
+            return rows.select(*columns, sql_column(_HASH), POSITION)
         paths = pa.array([file.path for file in self._files.values()], pa.string())
         numbers = arrow_frame(self.handle.spark, pa.table({_PATH: paths, CODE: pa.array(self._files, pa.int32())}))
-        found = rows.select(*columns, F.expr(f"{FILE} AS {_PATH}"), POSITION)
+        found = rows.select(*columns, sql_column(f"{FILE} AS {_PATH}"), POSITION)
         return found.join(F.broadcast(numbers), _PATH).drop(_PATH)
 
     def collect(self, rows: DataFrame) -> list[FilePositions]:
         """One by one, or as words of 64 neighbouring positions."""
         if self.one_by_one:
             return self.collected(rows.select(*self.names).toArrow())
-        words = rows.groupBy(CODE, F.expr(_BLOCK).alias("block"))
-        table = words.agg(F.bit_or(F.expr(_BIT)).alias("word"), F.count("*").alias("rows")).toArrow()
+        words = rows.groupBy(CODE, sql_column(_BLOCK).alias("block"))
+        table = words.agg(F.bit_or(sql_column(_BIT)).alias("word"), F.count("*").alias("rows")).toArrow()
         return [
             self._of(code, unpack_words(blocks, bits), int(counts.sum()))
             for code, (blocks, bits, counts) in _by_code(table, ["block", "word", "rows"])
@@ -198,7 +200,7 @@ class KnownFiles(Places):
     def find(self, rows: DataFrame) -> list[FilePositions]:
         """The same of rows that are not marked, with one plan less where that can be."""
         if self.one_by_one and self._are_apart:
-            return self.collected(rows.selectExpr(_HASH, POSITION).toArrow())
+            return self.collected(select_sql(rows, _HASH, POSITION).toArrow())
         return super().find(rows)
 
     def collected(self, table: pa.Table) -> list[FilePositions]:

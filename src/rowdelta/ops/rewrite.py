@@ -11,7 +11,15 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import bitmap_to_numpy
 from rowdelta.errors import CommitConflictError
-from rowdelta.iceberg import RowChange, arrow_frame, later_deletes, parent_files, stage_rows
+from rowdelta.iceberg import (
+    RowChange,
+    arrow_frame,
+    later_deletes,
+    parent_files,
+    select_sql,
+    sql_column,
+    stage_rows,
+)
 from rowdelta.ops.target import FILE, POSITION, table_columns
 
 if TYPE_CHECKING:
@@ -33,7 +41,7 @@ def rewrite_files(
     """
     handle = target.handle
     with handle.scratch.action():
-        kept = _kept_rows(target, touched).selectExpr(*table_columns(target))
+        kept = select_sql(_kept_rows(target, touched), *table_columns(target))
         frame = kept if new_rows is None else kept.unionByName(new_rows)
         staged = stage_rows(handle, frame)
     further = _no_later_deletes(target, frozenset(file.path for file in touched))
@@ -74,8 +82,8 @@ def _kept_rows(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
 
 
 def _is_touched() -> Column:
-    same_block = (F.col(FILE) == F.col("__rd_touched")) & (F.expr(f"{POSITION} >> 6") == F.col("__rd_block"))
-    return same_block & F.expr(f"getbit(__rd_word, cast({POSITION} & 63 as int)) = 1")
+    same_block = (F.col(FILE) == F.col("__rd_touched")) & (sql_column(f"{POSITION} >> 6") == F.col("__rd_block"))
+    return same_block & sql_column(f"getbit(__rd_word, cast({POSITION} & 63 as int)) = 1")
 
 
 def _positions_frame(target: Target, touched: Sequence[FilePositions]) -> DataFrame:

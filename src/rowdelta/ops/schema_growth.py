@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import draft, sql_type
-from rowdelta.scan import quote
+from rowdelta.iceberg import draft, quote, run_sql, sql_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +39,7 @@ class Growth:
     def apply(self, handle: TableHandle) -> None:
         """Changes the table's schema."""
         for statement in self.statements:
-            handle.spark.sql(f"ALTER TABLE {handle.full_name} {statement}")
+            run_sql(handle.spark, f"ALTER TABLE {handle.full_name} {statement}")
         if self.statements:
             handle.refresh()
 
@@ -48,8 +47,9 @@ class Growth:
 def growth_for(handle: TableHandle, changes: DataFrame, new_columns: Sequence[str]) -> Growth:
     """What must become of a table's schema before it can take changes."""
     statements, wider = [], []
+    rule = handle.name_rule
     for column in handle.column_types.fields:
-        found = [name for name in changes.columns if name.lower() == column.name.lower()]
+        found = rule.find(column.name, changes.columns)
         have = changes.schema[found[0]].dataType.simpleString() if found else ""
         if (column.dataType.simpleString(), have) in _WIDER:
             statements.append(f"ALTER COLUMN {quote(column.name)} TYPE {have}")

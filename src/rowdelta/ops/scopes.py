@@ -17,10 +17,10 @@ REMEDY: Final = "use scope='global', or rewrite the old files first: t.compact(o
 
 
 def scope_of_key(handle: TableHandle, key: Sequence[str], scope: str) -> tuple[str, str]:
-    """Whether deletes of a key can be kept to the partition of the new row, and why.
+    """Whether deletes of a key are filed under the partitions of their keys or for the whole table, and why.
 
-    A row that is replaced is in the same partition only if the key says which one that is, and only if it was written
-    under the same spec.
+    A row with the key is in the partition of the key only if the key columns determine that partition, and only if the
+    row was written under the same spec. Other columns say nothing: a delete event may carry the time of the deletion.
     """
     check_scope(handle, scope)
     if handle.metadata.spec.is_unpartitioned:
@@ -31,7 +31,7 @@ def scope_of_key(handle: TableHandle, key: Sequence[str], scope: str) -> tuple[s
         return "global", "as asked"
     outside = sources_outside(handle, key)
     if outside:
-        return "global", f"the key does not hold {', '.join(outside)}, so it does not say where the old row is"
+        return "global", f"the key does not hold {', '.join(outside)}, so it does not say where the row is"
     if has_other_specs(handle):
         return "global", "some rows were written under another partition spec"
     return "partition", "the key holds the partition columns"
@@ -39,9 +39,9 @@ def scope_of_key(handle: TableHandle, key: Sequence[str], scope: str) -> tuple[s
 
 def sources_outside(handle: TableHandle, key: Sequence[str]) -> list[str]:
     """Columns that partitions are made of and that a key does not hold."""
-    spec, schema = handle.metadata.spec, handle.metadata.schema
+    spec, schema, rule = handle.metadata.spec, handle.metadata.schema, handle.name_rule
     sources = {schema.by_id[part.source_id].name for part in spec.fields if part.transform != "void"}
-    return sorted(sources - {schema.find(name).name for name in key})
+    return sorted(sources - {schema.find(name, rule).name for name in key})
 
 
 def check_scope(handle: TableHandle, scope: str) -> None:

@@ -71,12 +71,13 @@ class _Storage:
         return ansi_cast(self.handle, value, want)
 
     def _struct(self, value: Column, have: T.StructType, want: T.StructType, name: str) -> Column:
-        given = {part.name.lower(): part for part in have.fields}
-        if len(given) != len(have.fields) or given.keys() != {part.name.lower() for part in want.fields}:
+        fold = self.handle.name_rule.fold
+        given = {fold(part.name): part for part in have.fields}
+        if len(given) != len(have.fields) or given.keys() != {fold(part.name) for part in want.fields}:
             raise self._refusal()
         parts = []
         for part in want.fields:
-            source, path = given[part.name.lower()], f"{name}.{part.name}"
+            source, path = given[fold(part.name)], f"{name}.{part.name}"
             new = self.convert(value.getField(source.name), source.dataType, part.dataType, path)
             parts.append((new if part.nullable else _required(new, path)).alias(part.name))
         return F.struct(*parts)

@@ -6,8 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import InputError, TableError
-from rowdelta.iceberg import SnapshotFiles, Validation, hides_floats, shadow, snapshot_files, stored_column
-from rowdelta.scan import check_deletes, check_names, live_rows, quote
+from rowdelta.iceberg import (
+    SnapshotFiles,
+    Validation,
+    hides_floats,
+    quote,
+    select_sql,
+    shadow,
+    snapshot_files,
+    stored_column,
+)
+from rowdelta.scan import check_clashes, check_deletes, check_names, live_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +84,7 @@ class Target:
         names = (FILE, POSITION, *known)
         rows = live_rows(self.handle, self.files, schema_id, names, only=only, skipping=skipping).live_with_places()
         missing = [f"cast(null AS bigint) AS {name}" for name in self.lineage if name not in known]
-        rows = rows.selectExpr("*", *missing) if missing else rows
+        rows = select_sql(rows, "*", *missing) if missing else rows
         return rows if alias is None else rows.alias(alias)
 
     def stored_rows(
@@ -124,6 +133,7 @@ def open_target(handle: TableHandle) -> Target:
             hint="ALTER TABLE ... SET TBLPROPERTIES ('format-version'='2')",
         )
     handle.check_locations()
+    check_clashes(handle, handle.metadata.current_schema_id)
     head = handle.snapshot()
     files = None if head is None else snapshot_files(handle, head)
     if files is not None:

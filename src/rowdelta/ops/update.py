@@ -6,7 +6,16 @@ import time
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import RowChange, check_expression, check_value, filter_of, row_filter, stage_rows
+from rowdelta.iceberg import (
+    RowChange,
+    check_expression,
+    check_value,
+    filter_of,
+    quote,
+    row_filter,
+    select_sql,
+    stage_rows,
+)
 from rowdelta.ops.assignments import as_column, assigned, new_name
 from rowdelta.ops.beside import beside
 from rowdelta.ops.changes import apply_rows
@@ -18,7 +27,7 @@ from rowdelta.ops.positions import places_of, rows_to_find
 from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.target import LAST_UPDATED, Target, isolation_of, mode_of, open_target
-from rowdelta.scan import matching, quote
+from rowdelta.scan import matching
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -152,7 +161,7 @@ def updated_rows(target: Target, rows: DataFrame, changed: Collection[str] = ())
     """
     values = [f"{quote(new_name(name) if name in changed else name)} AS {quote(name)}" for name in target.columns]
     updated = [f"cast(NULL AS bigint) AS {LAST_UPDATED}"] if target.has_lineage else []
-    return rows.selectExpr(*values, *target.kept_lineage, *updated)
+    return select_sql(rows, *values, *target.kept_lineage, *updated)
 
 
 def replace_rows(

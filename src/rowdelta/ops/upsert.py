@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.encoding import FileContent
-from rowdelta.iceberg import RowChange, stage_rows
+from rowdelta.iceberg import RowChange, quote, stage_rows
 from rowdelta.ops.change_batch import DELETED, ChangeBatch, ChangeRules, check_changes, check_present, unknown_columns
 from rowdelta.ops.changes import apply
 from rowdelta.ops.delete_keys import KeyWriter, summary_of
@@ -23,7 +23,6 @@ from rowdelta.ops.refusals import REQUIRED_HINT, check_frame, refusals
 from rowdelta.ops.schema_growth import growth_for
 from rowdelta.ops.scopes import scope_of_key
 from rowdelta.ops.target import LAST_UPDATED, LINEAGE_VERSION, ROW_ID
-from rowdelta.scan import quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -158,7 +157,7 @@ class Upsert(Operation[UpsertResult]):
 
         What is wrong with the changes must show before that: then the table stays as it is.
         """
-        check_present(self._changes, self._rules.key)
+        check_present(self._handle, self._changes, self._rules.key)
         growth = growth_for(self._handle, self._changes, unknown_columns(self._handle, self._changes, self._rules))
         if not growth.statements:
             return check
@@ -228,9 +227,9 @@ class Upsert(Operation[UpsertResult]):
         """Some columns of a row keep their old values: the old row must be read."""
         assert self._columns is not None
         table = table or self._handle
-        schema = table.metadata.schema
-        key = [schema.find(name).name for name in self._rules.key]
-        wanted = [schema.find(name).name for name in self._columns]
+        schema, rule = table.metadata.schema, table.name_rule
+        key = [schema.find(name, rule).name for name in self._rules.key]
+        wanted = [schema.find(name, rule).name for name in self._columns]
         values = {name: f"s.{quote(name)}" for name in wanted if name not in key}
         merge = Merge(table, changes, key, ("t", "s"), mode=None, isolation=None)
         merge = merge.when_matched_delete(f"s.{DELETED}").when_matched_update(values)

@@ -13,6 +13,8 @@ from rowdelta.scan.matching import matching
 from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unpack_words, vector_keys
 from rowdelta.scan.names import check_names
 from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, filters_may_mislead, filters_mislead, live_rows, quote
+from rowdelta.scan.names import check_clashes, check_names
+from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, live_rows
 from rowdelta.scan.scopes import scope_of
 from rowdelta.scan.time_travel import live_frame
 from rowdelta.scan.views import create_view, refresh_views
@@ -25,6 +27,7 @@ __all__ = [
     "KeyBits",
     "LiveRows",
     "block_and_bit",
+    "check_clashes",
     "check_deletes",
     "check_names",
     "check_vectors",

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.encoding import DeleteEncoding
-from rowdelta.iceberg import arrow_frame, column_path, delete_rows, only_blob, together
+from rowdelta.iceberg import arrow_frame, column_path, delete_rows, only_blob, quote, select_sql, sql_column, together
 from rowdelta.scan.filters import (
     AGE,
     HASH,
@@ -74,7 +74,7 @@ class DeletedKeysBuilder:
         assert isinstance(partition, T.StructType)
         self._scopes = ScopeColumns(handle.metadata.specs, partition, partition_names)
         self._scope_names = [f"{SIDE}spec_id", *(f"{SIDE}{name}" for name in self._scopes.casts())]
-        self._scope_fields = [f"{PARTITION}.`{name.replace('`', '``')}`" for name in self._scopes.fields]
+        self._scope_fields = [f"{PARTITION}.{quote(name)}" for name in self._scopes.fields]
 
     def check_scopes(self, entries: Sequence[DeleteEntry]) -> None:
         """Refuses partition values that the table cannot have, also of deletes that find no row because of that."""
@@ -161,7 +161,7 @@ class DeletedKeysBuilder:
         frame = frame.select(*(F.col(name).alias(f"{SIDE}{name}") for name in frame.columns))
         parts = [f"{SIDE}{hashed}", *(self._scope_names if scoped else [])]
         plain = hashed == "container" and not scoped
-        frame = frame.withColumn(HASH, F.expr(parts[0] if plain else f"xxhash64({', '.join(parts)})"))
+        frame = frame.withColumn(HASH, sql_column(parts[0] if plain else f"xxhash64({', '.join(parts)})"))
         if scoped:
             condition = f"({condition}) AND {scope_condition(self._scope_fields)}"
         size = table.nbytes if hashed == "container" else len(table) * BYTES_PER_VALUE
@@ -178,7 +178,7 @@ class DeletedKeysBuilder:
             frames.append(self._rows(columns, rows, scoped=scoped))
         frames += [self._hashed(columns, entry, scoped=scoped) for entry in entries if self._is_hashed(entry)]
         names = [f"{SIDE}k{index}" for index in range(len(columns))]
-        types = [known.dataType for known in self._all_rows.selectExpr(*(column.sql for column in columns)).schema]
+        types = [known.dataType for known in select_sql(self._all_rows, *(column.sql for column in columns)).schema]
         wanted = dict(zip(names, types, strict=True))
         frame = reduce(DataFrame.unionByName, [_as_types(frame, wanted) for frame in frames])
         scope_names = self._scope_names if scoped else []
@@ -194,7 +194,9 @@ class DeletedKeysBuilder:
 
     def _rows(self, columns: list[Field], entries: Sequence[DeleteEntry], *, scoped: bool) -> DataFrame:
         frame = delete_rows(self._handle, self._files, entries, [column.id for column in columns])
-        keys = [F.expr(column_path(self._handle, column.id)).alias(f"{SIDE}k{i}") for i, column in enumerate(columns)]
+        keys = [
+            sql_column(column_path(self._handle, column.id)).alias(f"{SIDE}k{i}") for i, column in enumerate(columns)
+        ]
         facts = F.broadcast(self._entry_facts(entries, scoped=scoped))
         return frame.select(*keys, F.col("_file").alias(f"{SIDE}file")).join(facts, f"{SIDE}file").drop(f"{SIDE}file")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from rowdelta.iceberg import sql_column
 from rowdelta.scan.levels import NULL_CONTAINER
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class DeletedKeys:
         return F.broadcast(self.frame) if self.size <= max_broadcast_bytes else self.frame.hint("shuffle_hash")
 
     def _on(self) -> Column:
-        return F.expr(f"{self.probe} = {HASH}") & F.expr(self.condition)
+        return sql_column(f"{self.probe} = {HASH} AND ({self.condition})")
 
 
 def container_probe(key: str, *, nullable: bool, scoped: list[str]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.iceberg import arrow_frame
+from rowdelta.iceberg import arrow_frame, sql_column
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -48,12 +48,12 @@ class KeyBits:
 
     def hit(self) -> Column:
         """Whether a row has one of the keys, never null; the first key and the last one skip files and row groups."""
-        inside = F.expr(f"{self.key} BETWEEN {self.low}L AND {self.high}L")
-        word = F.get(self.frame.scalar(), F.expr(f"cast(shiftright({self.key}, 6) - {self.low >> 6}L as int)"))
-        is_set = F.getbit(word, F.expr(f"cast({self.key} & 63 as int)")) == 1
+        inside = sql_column(f"{self.key} BETWEEN {self.low}L AND {self.high}L")
+        word = F.get(self.frame.scalar(), sql_column(f"cast(shiftright({self.key}, 6) - {self.low >> 6}L as int)"))
+        is_set = F.getbit(word, sql_column(f"cast({self.key} & 63 as int)")) == 1
         # Spark may take the parts of an AND in any order, and the place of a key far outside is no int.
         found = F.when(inside, is_set).otherwise(F.lit(False))
-        return found | F.expr(f"{self.key} IS NULL") if self.with_null else inside & found
+        return found | sql_column(f"{self.key} IS NULL") if self.with_null else inside & found
 
 
 def key_bits(spark: SparkSession, keys: npt.NDArray[np.int64], key: str, *, with_null: bool = False) -> KeyBits | None:

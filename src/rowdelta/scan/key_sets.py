@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import bitmap_to_numpy, decode_edv, get_codec, read_blob
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import arrow_frame, column_path, delete_rows, only_blob, together
+from rowdelta.iceberg import arrow_frame, column_path, delete_rows, only_blob, select_sql, together
 from rowdelta.scan.integer_keys import IntegerKeys, integer_sql
 from rowdelta.scan.parquet_keys import parquet_keys
 
@@ -144,11 +144,8 @@ def _of_rows(
     paths = pa.array([entry.path for entry in entries], pa.string())
     # A number stands for the path, which would travel with every word.
     numbers = arrow_frame(handle.spark, pa.table({"_file": paths, "file": pa.array(range(len(paths)), pa.int32())}))
-    words = (
-        rows.selectExpr("_file", f"{key} as key")
-        .join(F.broadcast(numbers), "_file")
-        .selectExpr("file", f"{block} as block", f"{bit} as bit")
-    )
+    keys = select_sql(rows, "_file", f"{key} as key").join(F.broadcast(numbers), "_file")
+    words = select_sql(keys, "file", f"{block} as block", f"{bit} as bit")
     table = words.groupBy("file", "block").agg({"bit": "bit_or"}).toDF("file", "block", "word").toArrow()
     codes = table["file"].to_numpy()
     blocks = table["block"].combine_chunks()

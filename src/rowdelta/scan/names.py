@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import TableError
+from rowdelta.iceberg import ANY_CASE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,15 +26,27 @@ def check_names(handle: TableHandle, schema_id: int, needed: Iterable[str]) -> N
     Raises:
         TableError: There is one.
     """
+    check_clashes(handle, schema_id)
     names = set(needed)
     for column in handle.metadata.schemas[schema_id].fields:
         own = column.name.lower()
-        if own in names and (own == column.name or not _is_case_sensitive(handle)):
+        if own in names and (own == column.name or not handle.name_rule.case_sensitive):
             raise TableError(
                 f"{handle.name} has a column {column.name}, which Spark takes for Iceberg's metadata column {own}",
                 hint=f"ALTER TABLE {handle.name} RENAME COLUMN `{column.name}` TO another name",
             )
 
 
-def _is_case_sensitive(handle: TableHandle) -> bool:
-    return handle.spark.conf.get("spark.sql.caseSensitive", "false") == "true"
+def check_clashes(handle: TableHandle, schema_id: int) -> None:
+    """Refuses a schema with columns that only their case tells apart, in a session that does not look at it.
+
+    Raises:
+        TableError: There are such columns.
+    """
+    names = [column.name for column in handle.metadata.schemas[schema_id].fields]
+    alike = ANY_CASE.clashes(names)
+    if alike and not handle.name_rule.case_sensitive:
+        raise TableError(
+            f"{handle.name} has the columns {' and '.join(alike)}, which Spark cannot tell apart in this session",
+            hint="spark.conf.set('spark.sql.caseSensitive', 'true') tells them apart",
+        )

@@ -14,6 +14,8 @@ from rowdelta.iceberg import (
     arrow_frame,
     has_null_partitions,
     hides_floats,
+    quote,
+    select_sql,
     shadow,
     snapshot_files,
     stored_column,
@@ -54,7 +56,7 @@ class LiveRows:
     def live(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
         """The rows that are left, with the table's columns."""
         frame = self.live_with_places(max_broadcast_bytes)
-        return frame.selectExpr(*map(quote, self.columns))
+        return select_sql(frame, *map(quote, self.columns))
 
     def live_with_places(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
         """The rows that are left, with every column of `rows`."""
@@ -142,9 +144,10 @@ def live_rows(
     places = [f"_spec_id AS {SPEC}", *([f"_partition AS {PARTITION}"] if shade.partition_names else [])]
     stored = [stored_column(column) for column in schema.fields]
     if not every:
-        return LiveRows(stored_rows.selectExpr(*stored, *places, *metadata_columns), columns, [])
+        return LiveRows(select_sql(stored_rows, *stored, *places, *metadata_columns), columns, [])
     young = files.young_files(handle) if files.equality_deletes else []
-    rows = stored_rows.selectExpr(  # as text: each Column is some calls of py4j
+    rows = select_sql(
+        stored_rows,
         *stored,
         *(quote(column.name) for column in dropped),
         *places,
@@ -209,8 +212,3 @@ def _with_file_ages(handle: TableHandle, rows: DataFrame, young: list[DataEntry]
     )
     ages = F.broadcast(arrow_frame(handle.spark, table))
     return rows.join(ages, _FILE, "left").withColumn(AGE, F.coalesce("__rd_number", F.lit(-1)))
-
-
-def quote(name: str) -> str:
-    """A column's name, quoted for Spark."""
-    return f"`{name.replace('`', '``')}`"

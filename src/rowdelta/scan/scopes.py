@@ -60,9 +60,9 @@ class ScopeColumns:
             columns[f"p{index}"] = _column([row.get(name) for row in rows], name, self._types[name])
         return pa.table(columns)
 
-    def casts(self) -> dict[str, str]:
-        """The SQL type of each column that `table` gives."""
-        return {f"p{index}": kind.simpleString() for index, kind in enumerate(self._types.values())}
+    def casts(self) -> dict[str, T.DataType]:
+        """The type of each column that `table` gives; by name, a timestamp may be one of two types."""
+        return {f"p{index}": kind for index, kind in enumerate(self._types.values())}
 
     def _values(self, scope: Scope) -> dict[str, Any]:
         fields = self._specs[scope.spec_id].fields

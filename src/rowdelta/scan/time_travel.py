@@ -7,9 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import snapshot_files
+from rowdelta.iceberg import run_sql, snapshot_files, string_literal
 from rowdelta.scan.deletion_vectors import check_vectors
 from rowdelta.scan.matching import matching
+from rowdelta.scan.names import check_clashes
 from rowdelta.scan.read import read, read_skipping
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def live_frame(
         snapshot = _find(handle, snapshot_id, timestamp, tag)
         schema_id = handle.metadata.current_schema_id if snapshot.schema_id is None else snapshot.schema_id
         version = snapshot.id
+    check_clashes(handle, schema_id)
     if snapshot is not None and verify:
         _check(handle, snapshot)
     live = None if snapshot is None else read(handle, snapshot, schema_id, max_broadcast_bytes)
@@ -75,8 +77,8 @@ def _stock(handle: TableHandle, version: int | str | None) -> DataFrame:
     handle.refresh_spark()
     if version is None:
         return handle.spark.table(handle.full_name)
-    quoted = str(version) if isinstance(version, int) else "'" + version.replace("'", "\\'") + "'"
-    return handle.spark.sql(f"SELECT * FROM {handle.full_name} VERSION AS OF {quoted}")
+    wanted = str(version) if isinstance(version, int) else string_literal(version)
+    return run_sql(handle.spark, f"SELECT * FROM {handle.full_name} VERSION AS OF {wanted}")
 
 
 def _find(

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg import TableHandle
 
-# Views by session, table and branch: another handle of the same table may commit the change.
-_views: dict[tuple[int, str, str], dict[str, TemporaryView]] = {}
+# Views by session, table and branch: another handle of the same table may commit the change. A session is known by an
+# id of its own: two Python objects may be one session, and an address is used again.
+_views: dict[tuple[str, str, str], dict[str, TemporaryView]] = {}
 
 
 def create_view(handle: TableHandle, name: str) -> DataFrame:
     """Makes or replaces a temporary view of the head of the handle's branch."""
+    _forget_ended()
     frame = live_frame(handle, MAX_BROADCAST_BYTES)
     _views.setdefault(_key(handle), {})[name] = TemporaryView(frame, name)
     return frame
@@ -26,7 +28,7 @@ def create_view(handle: TableHandle, name: str) -> DataFrame:
 
 def refresh_views(handle: TableHandle) -> None:
     """Points the views of a table at its new state; a view that was dropped or replaced meanwhile is forgotten."""
-    views = _views.get(_key(handle), {})
+    views = _views.get(_key(handle), {}) if _views else {}
     for name, view in list(views.items()):
         if view.is_there:
             create_view(handle, name)
@@ -34,5 +36,12 @@ def refresh_views(handle: TableHandle) -> None:
             del views[name]
 
 
-def _key(handle: TableHandle) -> tuple[int, str, str]:
-    return id(handle.spark), handle.full_name, handle.branch
+def _key(handle: TableHandle) -> tuple[str, str, str]:
+    return handle.gateway.session_id, handle.full_name, handle.branch
+
+
+def _forget_ended() -> None:
+    """Lets go of the views of sessions whose Spark was stopped."""
+    for key, views in list(_views.items()):
+        if any(view.has_ended for view in views.values()):
+            del _views[key]

@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg.names import dotted, quoted
+from rowdelta.iceberg import name_rule, quote
+from rowdelta.iceberg.names import dotted
 from rowdelta.sql.identifiers import alias_of, name_parts, same
 from rowdelta.sql.substitution import qualifier_length
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from rowdelta.iceberg import NameRule
     from rowdelta.iceberg.names import NamedTable
     from rowdelta.iceberg.syntax_tree import Node
     from rowdelta.sql.edits import EditedText
@@ -58,26 +60,31 @@ class Change:
 
     @cached_property
     def columns(self) -> frozenset[str]:
-        """The target's columns, in lower case."""
-        return frozenset(column.name.lower() for column in self.table.metadata.schema.fields)
+        """The target's columns, as `rule` compares them."""
+        return frozenset(self.rule.fold(column.name) for column in self.table.metadata.schema.fields)
+
+    @cached_property
+    def rule(self) -> NameRule:
+        """How the session compares names."""
+        return name_rule(self.spark)
 
     def target_columns(self, node: Node) -> Iterator[tuple[ColumnName, int]]:
         """The columns of the target that are qualified as such in a part, and the lengths of their qualifiers."""
         for column in self.found.columns:
             if node.start <= column.starts[0] and column.ends[-1] <= node.end:
-                length = qualifier_length(column, self.qualifier)
-                if length and column.parts[length].lower() in self.columns:
+                length = qualifier_length(self.rule, column, self.qualifier)
+                if length and self.rule.fold(column.parts[length]) in self.columns:
                     yield column, length
 
     def qualify(self, node: Node) -> None:
         """Puts the target's name before its columns, where the source may have columns of the same name."""
         qualified = {column for column, _ in self.target_columns(node)}
         for column in self.found.columns:
-            first = column.parts[0].lower()
+            first = self.rule.fold(column.parts[0])
             inside = node.start <= column.starts[0] and column.ends[-1] <= node.end
             bare = not column.in_query and first not in column.lambda_names and column not in qualified
             if inside and bare and first in self.columns:
-                self.edited.replace(column.starts[0], column.starts[0], f"{quoted(self.alias)}.")
+                self.edited.replace(column.starts[0], column.starts[0], f"{quote(self.alias)}.")
 
     def use_common_tables(self, views: LiveViews) -> None:
         """Views take the place of the tables of a WITH: conditions are run on their own, without it."""
@@ -86,7 +93,7 @@ class Change:
             return
         for reference in self.found.references:
             if reference.common_table and reference.start >= ctes.end:
-                name = quoted(reference.parts[0])
+                name = quote(reference.parts[0])
                 view = views.of_query(f"{self.edited.of(ctes)} SELECT * FROM {name}")
                 self.edited.replace(reference.start, reference.end, view)
                 if reference.alias_at is not None:
@@ -112,12 +119,15 @@ class Change:
         """The column of the target that is set, without the target's name."""
         parts = name_parts(node, self.edited.text)
         for length in range(min(len(parts) - 1, len(self.qualifier)), 0, -1):
-            if same(parts[:length], self.qualifier[-length:]) and parts[length].lower() in self.columns:
+            if (
+                same(self.rule, parts[:length], self.qualifier[-length:])
+                and self.rule.fold(parts[length]) in self.columns
+            ):
                 return dotted(parts[length:])
         return dotted(parts)
 
     def value(self, node: Node) -> str:
         """The text of a new value."""
-        if [leaf.word.upper() for leaf in node.leaves()] == ["DEFAULT"] and "default" not in self.columns:
+        if [leaf.word.upper() for leaf in node.leaves()] == ["DEFAULT"] and not self.rule.find("default", self.columns):
             raise InputError("DEFAULT is not known as a value", hint="write the value itself, or NULL")
         return self.edited.of(node)

@@ -33,4 +33,4 @@ def update_operation(change: Change) -> Operation[Any]:
 
 def _shorten(change: Change) -> None:
     """The target has an alias of one part here: so have its columns."""
-    shorten_columns(change.found.columns, change.edited, change.qualifier, change.alias)
+    shorten_columns(change.rule, change.found.columns, change.edited, change.qualifier, change.alias)

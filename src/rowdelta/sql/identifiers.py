@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rowdelta.iceberg import NameRule
     from rowdelta.iceberg.syntax_tree import Node
 
 _PART_RULES = ("errorCapturingIdentifier", "identifier", "strictIdentifier")
@@ -47,6 +48,6 @@ def alias_of(node: Node | None, text: str) -> str | None:
     return None if name is None else unquote(text[name.start : name.end])
 
 
-def same(left: Sequence[str], right: Sequence[str]) -> bool:
-    """Whether names are equal in any case."""
-    return [part.lower() for part in left] == [part.lower() for part in right]
+def same(rule: NameRule, left: Sequence[str], right: Sequence[str]) -> bool:
+    """Whether names are equal, part by part."""
+    return len(left) == len(right) and all(map(rule.same, left, right))

@@ -24,11 +24,11 @@ def merge_operation(change: Change) -> Operation[Any]:
             "MERGE WITH SCHEMA EVOLUTION is not supported", hint="add the columns with ALTER TABLE first, then merge"
         )
     source_alias = _source_alias(change)
-    if source_alias.lower() == change.alias.lower():
+    if change.rule.same(source_alias, change.alias):
         raise InputError(
             f"target and source of the merge are both called {source_alias!r}", hint="give each an alias of its own"
         )
-    shorten_columns(change.found.columns, change.edited, change.qualifier, change.alias)
+    shorten_columns(change.rule, change.found.columns, change.edited, change.qualifier, change.alias)
     for clause in node.children_of("notMatchedBySourceClause"):
         change.qualify(clause)
     merge = change.table.merge(
@@ -55,7 +55,8 @@ def _source_alias(change: Change) -> str:
         return UNNAMED_SOURCE
     reference = next(known for known in change.found.references if known.start == names[1].start)
     named = find_reference(change.spark, reference)
-    shorten_columns(change.found.columns, change.edited, parts if named is None else named.qualifier, parts[-1])
+    qualifier = parts if named is None else named.qualifier
+    shorten_columns(change.rule, change.found.columns, change.edited, qualifier, parts[-1])
     return parts[-1]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from rowdelta.iceberg import name_rule
 from rowdelta.iceberg.names import find_table
 from rowdelta.iceberg.parser import check_syntax, parse_statement, substitute_variables
 from rowdelta.sql.change import Change
@@ -82,7 +83,7 @@ def sql(spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] 
         return spark.sql(text, args=_for_spark(args))
     bound = written.all()
     target = _target(spark, statement, bound)
-    found, edited = survey(statement.node, bound), EditedText(bound)
+    found, edited = survey(statement.node, bound, name_rule(spark)), EditedText(bound)
     as_stored = any(column.parts[-1].lower() in _METADATA_COLUMNS for column in found.columns)
     with closing(LiveViews(spark, as_stored=as_stored)) as views, as_written(spark, written, edited):
         if target is None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
 
-from rowdelta.iceberg.names import find_table, quoted
+from rowdelta.iceberg import name_rule, quote
+from rowdelta.iceberg.names import find_table
 from rowdelta.sql.identifiers import same
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from rowdelta.iceberg import NameRule
     from rowdelta.iceberg.names import NamedTable
     from rowdelta.sql.edits import EditedText
     from rowdelta.sql.live_views import LiveViews
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 
 def substitute_tables(spark: SparkSession, found: Survey, edited: EditedText, views: LiveViews) -> None:
     """Puts views in place of tables, with an alias where there is none, so that columns are found under their names."""
-    clashing = _clashing(found.references)
+    rule = name_rule(spark)
+    clashing = _clashing(rule, found.references)
     aliases: dict[tuple[str, ...], str] = {}
     for reference in found.references:
         named = None if reference.common_table else find_reference(spark, reference)
@@ -33,18 +36,18 @@ def substitute_tables(spark: SparkSession, found: Survey, edited: EditedText, vi
         edited.replace(reference.start, reference.end, view)
         if reference.alias_at is not None:
             last = named.qualifier[-1]
-            alias = f"{view}_{last}" if (reference.from_clause, last.lower()) in clashing else reference.parts[-1]
-            edited.replace(reference.alias_at, reference.alias_at, f" AS {quoted(alias)}")
+            alias = f"{view}_{last}" if (reference.from_clause, rule.fold(last)) in clashing else reference.parts[-1]
+            edited.replace(reference.alias_at, reference.alias_at, f" AS {quote(alias)}")
             aliases[named.qualifier] = alias
     for qualifier, alias in aliases.items():
-        shorten_columns(found.columns, edited, qualifier, alias)
+        shorten_columns(rule, found.columns, edited, qualifier, alias)
 
 
 def find_reference(spark: SparkSession, reference: Reference) -> NamedTable | None:
     """The Iceberg table that a reference means; None where it is something else or Spark is to say what is wrong."""
     version: str | int | None = None
     if reference.version is not None or reference.timestamp is not None:
-        asked = f"unix_micros(CAST({reference.timestamp} AS TIMESTAMP))"
+        asked = f"unix_micros(CAST({reference.timestamp} AS TIMESTAMP_LTZ))"
         try:
             value = spark.sql(f"SELECT {reference.version or asked}").collect()[0][0]
         except PySparkException:
@@ -56,28 +59,34 @@ def find_reference(spark: SparkSession, reference: Reference) -> NamedTable | No
 
 
 def shorten_columns(
-    columns: Iterable[ColumnName], edited: EditedText, qualifier: Sequence[str], alias: str, *, shortest: int = 2
+    rule: NameRule,
+    columns: Iterable[ColumnName],
+    edited: EditedText,
+    qualifier: Sequence[str],
+    alias: str,
+    *,
+    shortest: int = 2,
 ) -> None:
     """Columns that are qualified with a table's name of several parts get its alias: an alias has one part."""
     for column in columns:
-        length = qualifier_length(column, qualifier)
+        length = qualifier_length(rule, column, qualifier)
         if length >= shortest:
-            edited.replace(column.starts[0], column.ends[length - 1], quoted(alias))
+            edited.replace(column.starts[0], column.ends[length - 1], quote(alias))
 
 
-def qualifier_length(column: ColumnName, qualifier: Sequence[str]) -> int:
+def qualifier_length(rule: NameRule, column: ColumnName, qualifier: Sequence[str]) -> int:
     """How many parts of a column's name are the end of a table's name; 0 where none are."""
-    if column.parts[0].lower() in column.lambda_names:
+    if rule.fold(column.parts[0]) in column.lambda_names:
         return 0
     lengths = range(min(len(column.parts) - 1, len(qualifier)), 0, -1)
-    return next((length for length in lengths if same(column.parts[:length], qualifier[-length:])), 0)
+    return next((length for length in lengths if same(rule, column.parts[:length], qualifier[-length:])), 0)
 
 
-def _clashing(references: Iterable[Reference]) -> set[tuple[int, str]]:
+def _clashing(rule: NameRule, references: Iterable[Reference]) -> set[tuple[int, str]]:
     """Last parts of names that stand for several tables in one FROM, where nothing has an alias."""
     names = defaultdict(set)
     for reference in references:
         if reference.alias_at is not None:
-            key = (reference.from_clause, reference.parts[-1].lower())
-            names[key].add(tuple(part.lower() for part in reference.parts))
+            key = (reference.from_clause, rule.fold(reference.parts[-1]))
+            names[key].add(tuple(map(rule.fold, reference.parts)))
     return {key for key, parts in names.items() if len(parts) > 1}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rowdelta.sql.identifiers import part_nodes, reference_parts, unquote
 
 if TYPE_CHECKING:
+    from rowdelta.iceberg import NameRule
     from rowdelta.iceberg.syntax_tree import Node
 
 
@@ -75,14 +76,15 @@ class _Scope:
 _ARROW: Final = "->"
 
 
-def survey(node: Node, text: str) -> Survey:
+def survey(node: Node, text: str, rule: NameRule) -> Survey:
     """Looks through a statement."""
-    return _Surveyor(text).run(node)
+    return _Surveyor(text, rule).run(node)
 
 
 class _Surveyor:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, rule: NameRule) -> None:
         self._text = text
+        self._rule = rule
         self._found = Survey()
         self._waiting: list[tuple[Node, _Scope]] = []
 
@@ -105,7 +107,7 @@ class _Surveyor:
         elif node.rule == "fromClause":
             scope = replace(scope, from_clause=node.start)
         elif _ARROW in node.tokens():
-            names = {unquote(self._slice(child)).lower() for child in node.children_of("identifier")}
+            names = {self._rule.fold(unquote(self._slice(child))) for child in node.children_of("identifier")}
             scope = replace(scope, lambda_names=scope.lambda_names | names)
         ctes = node.child("ctes")
         if ctes is not None:
@@ -116,7 +118,7 @@ class _Surveyor:
         """Each common table sees those before it, and itself where it is recursive."""
         recursive = "RECURSIVE" in ctes.tokens()
         for named in ctes.children_of("namedQuery"):
-            name = unquote(self._slice(named.children[0])).lower()
+            name = self._rule.fold(unquote(self._slice(named.children[0])))
             known = {name}
             after = (
                 replace(scope, inner_ctes=scope.inner_ctes | known)
@@ -135,7 +137,7 @@ class _Surveyor:
         parts = reference_parts(names[0], self._text) if names else None
         if parts is None or node.child("optionsClause") is not None:  # options are for Iceberg's own reader
             return
-        only = parts[0].lower() if len(parts) == 1 else None
+        only = self._rule.fold(parts[0]) if len(parts) == 1 else None
         if only in scope.inner_ctes:
             return
         version, timestamp, end = None, None, names[0].end
