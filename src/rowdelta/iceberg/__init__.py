@@ -18,9 +18,8 @@ from rowdelta.iceberg.content_files import ContentFile
 from rowdelta.iceberg.data_footers import footer_files, parquet_footers
 from rowdelta.iceberg.delete_files import encoding_of, list_delete_files, partition_text
 from rowdelta.iceberg.delete_rows import column_path, delete_rows, position_rows
-from rowdelta.iceberg.delta_log import DeltaLog, DeltaSnapshot, LogFile
-from rowdelta.iceberg.drafts import draft
 from rowdelta.iceberg.delta_log import DeltaLog, DeltaSnapshot, LogFile, hadoop_reads
+from rowdelta.iceberg.drafts import draft
 from rowdelta.iceberg.expiry import (
     ExpiredFiles,
     Expiry,
@@ -86,9 +85,9 @@ from rowdelta.iceberg.references import check_fast_forward, create_branch, drop_
 from rowdelta.iceberg.removal import delete_files
 from rowdelta.iceberg.residuals import partition_residuals
 from rowdelta.iceberg.shadow import SnapshotFiles, files_of, is_read_as_it_is, shadow, snapshot_files
-from rowdelta.iceberg.spark_errors import check_running, quiet_tasks, spark_errors
-from rowdelta.iceberg.skipping import names_floats, skipping
 from rowdelta.iceberg.single_values import json_values
+from rowdelta.iceberg.skipping import names_floats, skipping
+from rowdelta.iceberg.spark_errors import check_running, quiet_tasks, spark_errors
 from rowdelta.iceberg.specs import unpartitioned_spec
 from rowdelta.iceberg.sql_expression import check_expression, check_value
 from rowdelta.iceberg.staged import StagedFiles, stage_key_files, stage_rows
@@ -166,8 +165,8 @@ __all__ = [
     "find_orphans",
     "footer",
     "footer_files",
-    "has_null_partitions",
     "hadoop_reads",
+    "has_null_partitions",
     "held_deletes",
     "held_paths",
     "hidden_struct",
@@ -182,8 +181,8 @@ __all__ = [
     "list_delete_files",
     "marked",
     "may_be_live",
-    "names_floats",
     "name_rule",
+    "names_floats",
     "only_blob",
     "own_files",
     "parent_files",

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from rowdelta.iceberg.generated_sql import quote
 from rowdelta.iceberg.metadata import Field
-from rowdelta.iceberg.names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -96,7 +96,7 @@ def hidden_struct(column: Field) -> str:
         return f"nanvl({column.sql}, {column.sql})"
     if not holds_floats(column):
         return column.sql
-    inner = ", ".join(f"{hidden_struct(field)} AS {quoted(field.path[-1])}" for field in struct_fields(column))
+    inner = ", ".join(f"{hidden_struct(field)} AS {quote(field.path[-1])}" for field in struct_fields(column))
     built = f"struct({inner})"
     return built if column.required else f"if({column.sql} IS NULL, NULL, {built})"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.iceberg.names import quoted
+from rowdelta.iceberg.generated_sql import quote
 from rowdelta.iceberg.pushdown import is_float
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _column(found: Any, columns: Mapping[str, Field]) -> Column | None:
 
 
 def _of_values(kind: str, found: Any, column: Field) -> Column | None:
-    value, literal = F.col(quoted(column.name)), partial(_literal, column)
+    value, literal = F.col(quote(column.name)), partial(_literal, column)
     made: Column | None = None
     if kind in {"IS_NULL", "NOT_NULL"}:
         made = value.isNull() if kind == "IS_NULL" else value.isNotNull()

@@ -62,7 +62,9 @@ class VectorManifests:
             else record
             for record in listing.records
         ]
-        location = self._put(f"snap-{head['snapshot-id']}-1-{uuid.uuid4()}.avro", replace(listing, records=records).to_bytes())
+        location = self._put(
+            f"snap-{head['snapshot-id']}-1-{uuid.uuid4()}.avro", replace(listing, records=records).to_bytes()
+        )
         self._write(head | {"manifest-list": location}, base.specsById())
         document = metadata_document(self._handle.gateway, base)
         for snapshot in document["snapshots"]:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.encoding import DeleteEncoding
 from rowdelta.errors import VerificationError
-from rowdelta.iceberg import arrow_frame, column_path, delete_rows, encoding_of, files_of, parent_files
+from rowdelta.iceberg import arrow_frame, column_path, delete_rows, encoding_of, files_of, parent_files, sql_column
 from rowdelta.scan import hashed_keys, integer_sql, is_integer, vector_keys
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _rows(
     numbers = pa.table({"_file": pa.array(paths, pa.string()), _FILE: pa.array(range(len(paths)), pa.int32())})
     found = delete_rows(handle, files, entries, [column.id for column in columns])
     references = [(column, column_path(handle, column.id)) for column in columns]
-    values = [F.expr(integer_sql(c, sql) if is_integer(c) else sql).alias(str(c.id)) for c, sql in references]
+    values = [sql_column(integer_sql(c, sql) if is_integer(c) else sql).alias(str(c.id)) for c, sql in references]
     joined = found.select("_file", *values).join(F.broadcast(arrow_frame(handle.spark, numbers)), "_file")
     table = joined.drop("_file").toArrow().combine_chunks()
     codes = table[_FILE].to_numpy()

@@ -101,7 +101,7 @@ class Target:
         rows = shadow(self.handle, self.files, schema_id, []).frame
         rows = rows if skipping is None else rows.where(skipping)
         columns = self.handle.metadata.schema.fields
-        rows = rows.selectExpr(*map(stored_column, columns)) if hides_floats(columns) else rows
+        rows = select_sql(rows, *map(stored_column, columns)) if hides_floats(columns) else rows
         return rows if alias is None else rows.alias(alias)
 
     def check_own_names(self) -> None:

@@ -8,13 +8,10 @@ from rowdelta.scan.filters import PARTITION, SPEC
 from rowdelta.scan.hashed_keys import check_type, hashed_keys
 from rowdelta.scan.integer_keys import IntegerKeys, integer_sql, is_integer
 from rowdelta.scan.key_bits import KeyBits, key_bits
-from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unpack_words
-from rowdelta.scan.matching import matching
 from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unpack_words, vector_keys
-from rowdelta.scan.names import check_names
-from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, filters_may_mislead, filters_mislead, live_rows, quote
+from rowdelta.scan.matching import matching
 from rowdelta.scan.names import check_clashes, check_names
-from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, live_rows
+from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, filters_may_mislead, filters_mislead, live_rows
 from rowdelta.scan.scopes import scope_of
 from rowdelta.scan.time_travel import live_frame
 from rowdelta.scan.views import create_view, refresh_views
@@ -30,8 +27,8 @@ __all__ = [
     "check_clashes",
     "check_deletes",
     "check_names",
-    "check_vectors",
     "check_type",
+    "check_vectors",
     "create_view",
     "filters_may_mislead",
     "filters_mislead",
@@ -44,7 +41,6 @@ __all__ = [
     "live_frame",
     "live_rows",
     "matching",
-    "quote",
     "read_vectors",
     "refresh_views",
     "scope_of",

@@ -10,9 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812
-
-from rowdelta.iceberg import columns_of, filter_of, hidden_struct, holds_floats, names_floats, skipping
+from rowdelta.iceberg import columns_of, filter_of, hidden_struct, holds_floats, names_floats, skipping, sql_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +51,7 @@ def matching(
     if again is not None and skipped is not None:
         rows = again(skipped)
     if hidden:
-        rows = rows.withColumns({name: F.expr(text) for name, text in hidden.items()})
+        rows = rows.withColumns({name: sql_column(text) for name, text in hidden.items()})
         rows = rows if alias is None else rows.alias(alias)
     return rows.where(where)
 
