@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from rowdelta.errors import InputError, TableError
 from rowdelta.iceberg.file_io import FileIO, read_in_pieces
 from rowdelta.iceberg.gateway import Gateway
-from rowdelta.iceberg.generated_sql import quote
+from rowdelta.iceberg.generated_sql import quote, string_literal
 from rowdelta.iceberg.java_errors import java_message
 from rowdelta.iceberg.manifests import ManifestReader
 from rowdelta.iceberg.metadata import Field, History, Snapshot, TableMetadata, parse_metadata
@@ -303,11 +303,9 @@ def _location_error(name: str, properties: Mapping[str, str], error: Exception) 
     old = next((place for place in _OLD_PLACES if place in properties and place in text), None)
     if old is None:
         return TableError(text, hint=f"is {_OWN_PROVIDER} of this table what it should be?")
-    # What the table was told long ago may have quotes in it.
-    folder = properties[old].replace("\\", "\\\\").replace("'", "\\'")
     return TableError(
         text,
-        hint=f"ALTER TABLE {name} SET TBLPROPERTIES ('{_DATA_PATH}'='{folder}'); "
+        hint=f"ALTER TABLE {name} SET TBLPROPERTIES ('{_DATA_PATH}'={string_literal(properties[old])}); "
         f"ALTER TABLE {name} UNSET TBLPROPERTIES ('{old}')",
     )
 
