@@ -92,14 +92,17 @@ def told(run: Callable[[], object], kind: type[rd.RowDeltaError] = rd.InputError
 
 
 def test_a_column_that_is_not_there_is_named_with_those_that_could_be_meant(
-    table: rd.Table, changes: DataFrame, printed: Callable[[], str]
+    spark: SparkSession, table: rd.Table, changes: DataFrame, table_name: str, printed: Callable[[], str]
 ) -> None:
-    last = changes.limit(1)
+    last, empty = changes.limit(1), create(spark, table_name, COLUMNS)
     for run, name, meant in (
         (lambda: table.delete("statu = 'x'").execute(), "`statu`", "did you mean `status`?"),
         (lambda: table.delete("statu = 'x'").plan(), "`statu`", "did you mean `status`?"),
         (lambda: table.delete(F.col("statu") == "x").execute(), "`statu`", "did you mean `status`?"),
+        (lambda: empty.delete("statu = 'x'").execute(), "`statu`", "did you mean `status`?"),
+        (lambda: empty.update().set("amount", "amoun").execute(), "`amoun`", "did you mean `amount`?"),
         (lambda: table.update().set("amount", "amoun + 1").execute(), "`amoun`", "did you mean `amount`?"),
+        (lambda: table.update().set("amount", "amoun + 1").plan(), "`amoun`", "did you mean `amount`?"),
         (lambda: table.update().set("amount", "0").where("amoun > 1").execute(), "`amoun`", "`amount`"),
         (lambda: table.read("idd = 1"), "`idd`", "did you mean `id`?"),
         (lambda: table.read(columns=["idd"]), "`idd`", "did you mean `id`?"),

@@ -71,6 +71,8 @@ _LOGGERS_OF_TASKS: Final = (
     "org.apache.spark.util.Utils",
     "org.apache.spark.sql.execution.datasources.v2.DataWritingSparkTask",
     "org.apache.spark.sql.execution.datasources.v2.AppendDataExec",
+    "org.apache.spark.sql.execution.datasources.v2.OverwriteByExpressionExec",
+    "org.apache.spark.storage.BlockManager",
 )
 # Iceberg logs which file it could not read, and does not always say so in its exception.
 _READER: Final = "org.apache.iceberg.spark.source.BaseReader"

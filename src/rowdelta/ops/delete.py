@@ -58,6 +58,7 @@ class Delete(Operation[Result]):
         started = time.monotonic()
         target = open_target(self._handle)
         if target.snapshot is None:
+            row_filter(self._handle, self._where, self._alias)  # a wrong predicate is refused all the same
             return Result(seconds=time.monotonic() - started)
         assert target.files is not None
         # Live rows need the keys of equality deletes, which are read for nothing where whole files go.

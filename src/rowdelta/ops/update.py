@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from rowdelta.iceberg import TableHandle, Validation
+    from rowdelta.iceberg import RowFilter, TableHandle, Validation
     from rowdelta.ops.assignments import Value
     from rowdelta.ops.positions import FilePositions
 
@@ -97,9 +97,9 @@ class Update(Operation[Result]):
         title = f"update {self._handle.name}"
         told = (f"{name} = {value if isinstance(value, str) else repr(value)}" for name, value in self._given.items())
         steps = (("set", ", ".join(told)),)
+        condition = self._look()
         if target.snapshot is None:
             return Plan(title, (*steps, ("rows", "none: the table is empty")))
-        condition = row_filter(self._handle, self._where, self._alias)
         mode = how(self._handle, self._mode, self._why, self._isolation)
         return Plan(title, (*steps, *mode, *estimate(self._handle, target.snapshot.id, condition)))
 
@@ -109,6 +109,7 @@ class Update(Operation[Result]):
         started = time.monotonic()
         target = open_target(self._handle)
         if target.snapshot is None:
+            self._look()
             return Result(seconds=time.monotonic() - started)
         rows = rows_to_find(target, self._alias, with_ids=True)
         places = places_of(target, rows)
@@ -145,6 +146,13 @@ class Update(Operation[Result]):
             self._alias,
             again=lambda skipping: rows_to_find(target, self._alias, with_ids=True, skipping=skipping),
         )
+
+    def _look(self) -> RowFilter:
+        """The predicate; what is wrong with it or with a value is found without looking at a row."""
+        rows = self._handle.spark.table(self._handle.full_name)
+        rows = rows if self._alias is None else rows.alias(self._alias)
+        assigned(self._handle, rows, self._values, self._alias)
+        return row_filter(self._handle, self._where, self._alias)
 
     def _check(self) -> None:
         if not self._values:
