@@ -10,7 +10,15 @@ from rowdelta.scan.key_bits import KeyBits, key_bits
 from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unpack_words
 from rowdelta.scan.matching import matching
 from rowdelta.scan.names import check_names
-from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, filters_may_mislead, filters_mislead, live_rows, quote
+from rowdelta.scan.read import (
+    MAX_BROADCAST_BYTES,
+    LiveRows,
+    filters_may_mislead,
+    filters_mislead,
+    live_rows,
+    quote,
+    with_hidden_floats,
+)
 from rowdelta.scan.scopes import scope_of
 from rowdelta.scan.time_travel import live_frame
 from rowdelta.scan.views import create_view, refresh_views
@@ -42,4 +50,5 @@ __all__ = [
     "refresh_views",
     "scope_of",
     "unpack_words",
+    "with_hidden_floats",
 ]
