@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
-from tests.support.tables import create, head, plan_of
+from tests.support.tables import EDV, create, head, plan_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -236,10 +236,10 @@ NESTED: Final = [
     is_("o.k", "<>", 0.0) | is_("p", ">", 9),
 ]
 ASKED: Final = {
-    "no partitions": [*FEW, *FLOATS, *TEXTS],
+    "no partitions": [*FEW, *FLOATS],
     "no statistics": FEW,
     "identity": [*FEW, *WHOLE, *TEXTS],
-    "floats": [*FEW, *FLOATS],
+    "floats": [*FEW, *FLOATS[::2]],
     "bucket": [*FEW, *WHOLE, *TEXTS],
     "truncate": [*FEW, *WHOLE, *TEXTS],
     "day": [*FEW, *TIMES],
@@ -324,8 +324,9 @@ def test_delete_update_and_merge_change_what_sql_finds(
     assert start is not None
     source = spark.createDataFrame([(row["id"],) for row in ROWS], "other int")
     merge = partial(table.merge, source)
+    deleted = FEW[5:] if layout == "no partitions" else FEW
     verbs: list[tuple[str, Predicate, Callable[[str], Any]]] = [
-        *(("delete", some, table.delete) for some in FEW),
+        *(("delete", some, table.delete) for some in deleted),
         *(("update", some, lambda sql: table.update().set("id", "id + 100").where(sql)) for some in FEW[::3]),
         *(("merge", some, lambda sql: merge("t.id = s.other").when_matched_delete(sql)) for some in FEW[1::3]),
         *(("on", some, lambda sql: merge(f"t.id = s.other AND ({sql})").when_matched_delete()) for some in FEW[5:8]),
@@ -352,7 +353,9 @@ def test_structs_and_whole_partitions(spark: SparkSession, table_name: str) -> N
     """Filters on a field of a struct, and a delete by metadata alone that stays possible beside a null partition."""
     table = make(spark, table_name, "identity", 3, columns=f"{COLUMNS}, o struct<k: double>")
     check(NESTED, found(NESTED, table.read))
-    assert table.delete("p = 5 OR p > 6").execute().delete_files_added == 0
+    upper = [Predicate(some.sql.upper(), some.of) for some in NESTED]
+    check(upper, found(upper, table.read))
+    assert table.delete("P = 5 OR P > 6").execute().delete_files_added == 0
     assert sorted(row.id for row in table.read().collect()) == [0, 1, 2, 3, 6, 7, 9]
     assert table.delete("s LIKE 'a%' OR s > 'x'").execute().delete_files_added == 0
     assert sorted(row.id for row in table.read().collect()) == [2, 3, 7]
@@ -365,3 +368,26 @@ def test_filters_on_floats_skip_files_all_the_same(spark: SparkSession, table_na
         assert pushed in re.findall(r"filters=(.*?), groupedBy", plan_of(frame))[0]
         assert sorted(row.id for row in frame.collect()) == predicate.ids
     assert "k > 1.0" not in plan_of(table.read().where("k > 1.0")).split("filters=")[1].split("groupedBy")[0]
+
+
+def test_sql_queries_follow_sql_and_still_know_the_files_of_rows(spark: SparkSession, table_name: str) -> None:
+    make(spark, table_name, "identity", 3)
+    later = [some for some in FEW if "LIKE" not in some.sql]
+    check(later, found(later, lambda where: rd.sql(spark, f"SELECT id FROM {table_name} WHERE {where}")))
+    row = rd.sql(spark, f"SELECT count(DISTINCT _file) AS files FROM {table_name}").first()
+    assert row is not None
+    assert row.files == len(ROWS)
+
+
+def test_maintenance_of_some_partitions_leaves_that_of_null_alone(spark: SparkSession, table_name: str) -> None:
+    table = create(spark, table_name, "id bigint, p int", "p", properties=EDV)
+    rows = spark.createDataFrame([(1, 1), (2, 2), (3, None), (4, 1), (5, 2), (6, None)], "id bigint, p int")
+    rows.writeTo(table_name).append()
+    table.delete_keys(rows.where("id > 3"), key="id", scope="partition").execute()
+    table.resolve(where="p < 2 OR p = 2").execute()
+    left = table.delete_files().where("content = 'equality'").collect()
+    assert [row.partition for row in left] == ["p=null"]
+    # Iceberg takes the null partition for a match of this one, and cannot read its vector.
+    done = table.compact(where="p < 2 OR p > 5", options={"rewrite-all": "true"}).execute()
+    assert done.equality_deletes == 1
+    assert sorted(row.id for row in table.read().collect()) == [1, 2, 3]

@@ -6,17 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import InputError, TableError
-from rowdelta.iceberg import (
-    SnapshotFiles,
-    Validation,
-    hides_floats,
-    quote,
-    select_sql,
-    shadow,
-    snapshot_files,
-    stored_column,
-)
-from rowdelta.scan import check_clashes, check_deletes, check_names, live_rows
+from rowdelta.iceberg import SnapshotFiles, Validation, quote, select_sql, shadow, snapshot_files
+from rowdelta.scan import check_clashes, check_deletes, check_names, live_rows, with_hidden_floats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,8 +91,7 @@ class Target:
         check_names(self.handle, schema_id, (FILE, POSITION, *lineage))
         rows = shadow(self.handle, self.files, schema_id, []).frame
         rows = rows if skipping is None else rows.where(skipping)
-        columns = self.handle.metadata.schema.fields
-        rows = select_sql(rows, *map(stored_column, columns)) if hides_floats(columns) else rows
+        rows = with_hidden_floats(rows, self.handle.metadata.schema.fields)
         return rows if alias is None else rows.alias(alias)
 
     def check_own_names(self) -> None:

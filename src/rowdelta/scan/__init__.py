@@ -12,6 +12,16 @@ from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unp
 from rowdelta.scan.matching import matching
 from rowdelta.scan.names import check_clashes, check_names
 from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, filters_may_mislead, filters_mislead, live_rows
+from rowdelta.scan.names import check_names
+from rowdelta.scan.read import (
+    MAX_BROADCAST_BYTES,
+    LiveRows,
+    filters_may_mislead,
+    filters_mislead,
+    live_rows,
+    quote,
+    with_hidden_floats,
+)
 from rowdelta.scan.scopes import scope_of
 from rowdelta.scan.time_travel import live_frame
 from rowdelta.scan.views import create_view, refresh_views
@@ -46,4 +56,5 @@ __all__ = [
     "scope_of",
     "unpack_words",
     "vector_keys",
+    "with_hidden_floats",
 ]

@@ -27,6 +27,7 @@ from rowdelta.scan.filters import AGE, PARTITION, SPEC
 from rowdelta.scan.names import check_names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
     from pyspark.sql import Column, DataFrame
@@ -67,7 +68,10 @@ class LiveRows:
 
 
 def read(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int) -> DataFrame | None:
-    """The live rows of a snapshot; None where Iceberg's reader does it all, and filters do not mislead it."""
+    """The live rows of a snapshot; None where Iceberg's reader gives them, and applies filters as it should.
+
+    Floating-point columns are hidden from filters; those of a frame that the caller makes instead must be, too.
+    """
     known = handle.live_frames
     key = (snapshot.id, schema_id, max_broadcast_bytes)
     if key not in known:
@@ -75,12 +79,25 @@ def read(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_
         if files is None:
             return None
         check_deletes(handle.metadata, files)
-        if not files.equality_deletes and not filters_mislead(handle, files):
+        if files.equality_deletes:
+            frame = live_rows(handle, files, schema_id).live(max_broadcast_bytes)
+        elif has_null_partitions(handle.metadata.specs, files.listing.records):
+            frame = with_hidden_floats(shadow(handle, files, schema_id, []).frame, _columns(handle, schema_id))
+        else:
             return None
         while len(known) >= _FRAMES_KEPT:
             known.pop(next(iter(known)))
-        known[key] = live_rows(handle, files, schema_id).live(max_broadcast_bytes)
+        known[key] = frame
     return known[key]
+
+
+def with_hidden_floats(frame: DataFrame, columns: Sequence[Field]) -> DataFrame:
+    """A frame of some columns of a table, whose filters on floating-point columns do not reach the scan."""
+    return frame.selectExpr(*map(stored_column, columns)) if hides_floats(columns) else frame
+
+
+def _columns(handle: TableHandle, schema_id: int) -> Sequence[Field]:
+    return handle.metadata.schemas[schema_id].fields
 
 
 def read_skipping(
@@ -89,7 +106,9 @@ def read_skipping(
     """The live rows of a snapshot that meet a predicate by which files are skipped; see `matching`."""
     files = snapshot_files(handle, snapshot)
     assert files is not None
-    return live_rows(handle, files, schema_id, skipping=skipping).live(max_broadcast_bytes)
+    if files.equality_deletes:
+        return live_rows(handle, files, schema_id, skipping=skipping).live(max_broadcast_bytes)
+    return with_hidden_floats(shadow(handle, files, schema_id, []).frame.where(skipping), _columns(handle, schema_id))
 
 
 def filters_mislead(handle: TableHandle, files: SnapshotFiles) -> bool:

@@ -11,7 +11,7 @@ from rowdelta.iceberg import run_sql, snapshot_files, string_literal
 from rowdelta.scan.deletion_vectors import check_vectors
 from rowdelta.scan.matching import matching
 from rowdelta.scan.names import check_clashes
-from rowdelta.scan.read import read, read_skipping
+from rowdelta.scan.read import read, read_skipping, with_hidden_floats
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -58,12 +58,15 @@ def live_frame(
     check_clashes(handle, schema_id)
     if snapshot is not None and verify:
         _check(handle, snapshot)
-    live = None if snapshot is None else read(handle, snapshot, schema_id, max_broadcast_bytes)
-    if live is None or snapshot is None:
-        frame = _stock(handle, version)
-        return frame if where is None else frame.where(where)
+    frame = None if snapshot is None else read(handle, snapshot, schema_id, max_broadcast_bytes)
+    if frame is None:
+        frame = with_hidden_floats(_stock(handle, version), handle.metadata.schemas[schema_id].fields)
+    if where is None:
+        return frame
+    if snapshot is None or snapshot.manifest_list is None or schema_id != handle.metadata.current_schema_id:
+        return frame.where(where)  # `matching` knows the newest columns alone
     again = partial(read_skipping, handle, snapshot, schema_id, max_broadcast_bytes)
-    return live if where is None else matching(handle, live, where, again=again)
+    return matching(handle, frame, where, again=again)
 
 
 def _check(handle: TableHandle, snapshot: Snapshot) -> None:
