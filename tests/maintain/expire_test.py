@@ -127,6 +127,7 @@ def test_retention_is_respected_and_bad_values_are_refused(spark: SparkSession, 
     set_properties(spark, table_name, gc_enabled="true")  # or it could not be dropped
 
 
+@pytest.mark.strays("data files are Delta's, and stay")
 def test_a_table_from_delta_expires_its_own_deletes_and_never_a_data_file(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, v string")
     append_ids(spark, table_name, range(50))

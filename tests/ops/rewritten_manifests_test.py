@@ -46,10 +46,7 @@ def test_every_verb_works_on_vectors_whose_places_were_dropped(spark: SparkSessi
             lambda: table.merge(changes, "id").when_matched_update_all().when_not_matched_insert_all(),
             lambda old: old | {3: "new", 200: "new"},
         ),
-        "delete by key": (lambda: table.delete_keys(keys(spark, 11), "id"), lambda old: _without(old, 11)),
         "upsert": (lambda: table.upsert(changes, "id"), lambda old: old | {3: "new", 200: "new"}),
-        "remove dangling": (table.remove_dangling, lambda old: old),
-        "expire": (lambda: table.expire(retain_last=1), lambda old: old),
         "compact": (table.compact, lambda old: old),
     }
     for number, (name, (verb, change)) in enumerate(verbs.items()):

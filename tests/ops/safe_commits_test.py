@@ -144,6 +144,18 @@ def just_before(monkeypatch: pytest.MonkeyPatch, interfere: Callable[[], object]
         run()
 
 
+def test_a_commit_begins_with_the_newest_metadata(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is tried again here: what others did since the read costs no try."""
+    table = create(spark, table_name, "id bigint, v string", properties=EDV | {"commit.retry.num-retries": "0"})
+    append_ids(spark, table_name, range(4))
+    other = rd.table(spark, table_name)
+    just_before(monkeypatch, lambda: other.delete("id = 3").execute(), table.delete_keys(keys(spark, 1), "id").execute)
+    just_before(monkeypatch, lambda: other.delete_keys(keys(spark, 2), "id").execute(), table.delete("id = 0").execute)
+    assert ids(table) == []
+
+
 def rewriting(table: rd.Table, verb: str, key: int) -> Operation[Result]:
     source = table._handle.spark.createDataFrame([(key, "new")], "id bigint, v string")
     return {

@@ -303,12 +303,13 @@ class _Attempt:
     def _run(self, wait: Callable[[], None]) -> None:
         handle = self._handle
         operations = handle._table.operations()
+        transaction = handle._table.newTransaction()  # it reads the newest metadata
         base = operations.current()
         update = self._change.update
         encodings = {new.file.path: new.encoding.id for new in self._change.deletes}
         manifests = VectorManifests(handle, operations, encodings)
         try:
-            made = self._made(base, manifests)
+            made = self._made(transaction, base, manifests)
             snapshot = json.loads(handle.gateway.iceberg.SnapshotParser.toJson(made, False))
             if self._change.operation is not None:
                 snapshot["summary"]["operation"] = self._change.operation
@@ -340,18 +341,15 @@ class _Attempt:
         self.in_doubt = False
         handle.io.discard(path for path in dict.fromkeys(self._written) if _name(path) not in needed)
 
-    def _made(self, base: Any, manifests: VectorManifests) -> Any:
+    def _made(self, transaction: Any, base: Any, manifests: VectorManifests) -> Any:
         """The snapshot, made by Iceberg in a transaction that nobody commits: nothing is visible yet."""
         handle, update = self._handle, self._change.update
-        start = manifests.mended(base) if update is None else None
         if update is not None:
             update.check(handle, base)
             transaction = update.transaction(handle, base)
-        elif start is not None:
+        elif (start := manifests.mended(base)) is not None:
             name, operations = handle._table.name(), handle._table.operations()
             transaction = handle.gateway.iceberg.Transactions.replaceTableTransaction(name, operations, start)
-        else:
-            transaction = handle._table.newTransaction()
         delta = self._row_delta(transaction)
         self._work_here(transaction, delta)
         self._by_iceberg = WrittenManifests(handle, transaction, delta)

@@ -207,8 +207,8 @@ class MergeRun:
         if not touched and new_rows is None:
             return Result(seconds=time.monotonic() - started)
         if self.mode == "copy-on-write" and touched:
+            inserts = self._count_inserts(source, matches)  # first: where it fails, no file has been written
             change = rewrite_files(target, touched, new_rows, validation)
-            inserts = self._count_inserts(source, matches)
         elif new_rows is None:
             change = self._only_deletes(target, touched, validation)
             inserts = 0
