@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 import struct
 from typing import Any
@@ -82,17 +81,6 @@ def test_a_null_key_matches_files_with_nulls_alone() -> None:
     assert matches(table("long"), files, delete(long(50, 60, nulls=0))) == []
     assert matches(table("long"), files, delete(long(5, 5, nulls=0))) == ["some", "none"]
     assert matches(table("long"), files, delete(long(50, 60, nulls=None))) == ["some", "all"]
-
-
-def test_a_partition_is_the_same_with_and_without_its_logical_type() -> None:
-    day = dt.date(2022, 1, 8)
-    parted = [data("number", partition=(19000,)), data("date", partition=(day,)), data("other", partition=(19001,))]
-    metadata = table("date", partitioned=True)
-    assert matches(metadata, parted, delete(partition=(day,))) == ["number", "date"]
-    assert matches(metadata, parted, delete(partition=(19000,))) == ["number", "date"]
-    naive, aware = dt.datetime(2022, 1, 8, 1), dt.datetime(2022, 1, 8, 1, tzinfo=dt.timezone.utc)  # noqa: DTZ001
-    hours = [data("naive", partition=(naive,)), data("aware", partition=(aware,)), data("null", partition=(None,))]
-    assert matches(metadata, hours, delete(partition=(aware,))) == ["naive", "aware"]
 
 
 def test_not_a_number_is_beyond_bounds_and_is_a_partition_of_its_own() -> None:

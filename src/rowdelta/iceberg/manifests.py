@@ -49,6 +49,7 @@ _HEADER: Final = fastavro.parse_schema(
         ],
     }
 )
+_MAGIC: Final = b"Obj\x01"
 _SCHEMA: Final = "avro.schema"
 _TIMES: Final = ("date", "time-", "timestamp-", "local-timestamp-")
 _SIGNS_OF_TIMES: Final = (b'"date"', b'"time-', b"timestamp-")
@@ -68,7 +69,9 @@ class AvroFile:
     def to_bytes(self) -> bytes:
         """The file's bytes, with the same schema and metadata."""
         out = io.BytesIO()
-        fastavro.writer(out, self.schema, self.records, codec="deflate", metadata=self.metadata)
+        fastavro.writer(
+            out, self.schema, self.records, codec="deflate", metadata=dict(self.metadata)
+        )  # it adds its own
         return out.getvalue()
 
     @classmethod
@@ -91,6 +94,8 @@ class AvroFile:
 
 def _without_times(data: bytes) -> tuple[Any, io.BytesIO]:
     """The schema of a file that has dates or times, and the file with a schema in which they are numbers."""
+    if not data.startswith(_MAGIC):
+        raise ValueError("it does not start as one")
     stream = io.BytesIO(data)
     header: Any = fastavro.schemaless_reader(stream, _HEADER, None)
     written = header["meta"].get(_SCHEMA, b"")
@@ -238,17 +243,19 @@ class ManifestReader:
             self._lacks_places.put(path, found)
         return found
 
-    def learn(self, manifest: dict[str, Any], data: bytes) -> list[DeleteEntry]:
+    def read_back(self, manifest: dict[str, Any], data: bytes) -> int:
         """Reads a delete manifest that is about to be written whole, given as its record in the manifest list.
 
-        What cannot be read back raises before anyone else can see it; and nobody need read it from storage.
+        Returns:
+            How many live entries it has. They are not kept: who only writes need not know what is live.
+
+        Raises:
+            FormatError: Nobody could read it.
         """
         path = manifest["manifest_path"]
-        entries = _entries(AvroFile.parse(path, data), manifest, delete_entry)
-        self._keep(path, data)
-        self._entries.put(path, entries)
-        self._lacks_places.put(path, False)
-        return entries
+        found = _entries(AvroFile.parse(path, data), manifest, delete_entry)
+        self._lacks_places.put(path, any(entry.is_vector and entry.content_offset is None for entry in found))
+        return len(found)
 
     def _cached(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
         path = manifest["manifest_path"]
