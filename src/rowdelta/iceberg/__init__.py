@@ -41,7 +41,15 @@ from rowdelta.iceberg.expressions import (
 from rowdelta.iceberg.file_batches import held_deletes, held_paths
 from rowdelta.iceberg.file_io import together
 from rowdelta.iceberg.gateway import session_id
-from rowdelta.iceberg.generated_sql import quote, run_sql, select_sql, sql_column, string_literal, where_sql
+from rowdelta.iceberg.generated_sql import (
+    quote,
+    run_sql,
+    select_sql,
+    sql_column,
+    sql_columns,
+    string_literal,
+    where_sql,
+)
 from rowdelta.iceberg.handle import CommitMark, TableHandle
 from rowdelta.iceberg.interrupts import end_work, interruptible, stop_if_interrupted
 from rowdelta.iceberg.inventory import (
@@ -208,6 +216,7 @@ __all__ = [
     "snapshot_files",
     "spark_errors",
     "sql_column",
+    "sql_columns",
     "sql_type",
     "stage_key_files",
     "stage_rows",

@@ -18,6 +18,8 @@ from pyspark.sql.classic import column as classic
 from rowdelta.errors import SessionError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import Column, SparkSession
 
 
@@ -47,11 +49,19 @@ def sql_column(text: str) -> Column:
     return classic.Column(spark.expressions.column(spark.parsed("parseExpression", text)))
 
 
+def sql_columns(texts: Sequence[str]) -> list[Column]:
+    """The columns of generated expressions, each with a name; together they take a fraction of the time."""
+    if not texts:
+        return []
+    spark = _running()
+    parsed = spark.projections(texts)
+    return [classic.Column(spark.expressions.column(parsed.apply(index))) for index in range(len(texts))]
+
+
 def select_sql(frame: DataFrame, *texts: str) -> DataFrame:
     """As `frame.selectExpr()`, for generated text."""
     spark, java = _running(), _java(frame)
-    wanted = spark.parsed("parsePlan", f"SELECT {', '.join(texts)}").projectList()
-    plan = spark.project(wanted, java.logicalPlan())
+    plan = spark.project(spark.projections(texts), java.logicalPlan())
     return DataFrame(spark.datasets.ofRows(java.sparkSession(), plan), frame.sparkSession)
 
 
@@ -89,6 +99,10 @@ class _Spark:
         finally:
             if before.isDefined():
                 self.sessions.setActiveSession(before.get())
+
+    def projections(self, texts: Sequence[str]) -> Any:
+        """The expressions of a SELECT."""
+        return self.parsed("parsePlan", f"SELECT {', '.join(texts)}").projectList()
 
 
 def _running() -> _Spark:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import check_expression, columns_used, quote, sql_column, where_sql
+from rowdelta.iceberg import check_expression, columns_used, quote, sql_columns, where_sql
 from rowdelta.ops.assignments import as_column, default_of
 from rowdelta.ops.refusals import not_null, refusal
 from rowdelta.ops.stored_values import fits, stored_as
@@ -122,7 +122,7 @@ class ChangeBatch:
             else:
                 value, kind = F.col(quote(column.name)), have[column.name].dataType
             values.append(stored_as(self.handle, column, value, kind, want.dataType).alias(column.name))
-        nothing = [sql_column(f"cast(NULL AS bigint) AS {name}") for name in lineage]
+        nothing = sql_columns([f"cast(NULL AS bigint) AS {name}" for name in lineage])
         return where_sql(last, f"NOT {DELETED}").select(*values, *nothing)
 
 
@@ -162,11 +162,10 @@ def check_changes(
     keys = {
         name: not_null(F.col(taken[name]), f"a change has no key: column {name!r} is null", _NO_KEY) for name in key
     }
+    plain = [name for name in taken if name not in keys]
+    others = dict(zip(plain, sql_columns([f"{taken[name]} AS {quote(name)}" for name in plain]), strict=True))
     frame = changes.select(
-        *(
-            keys[name].alias(name) if name in keys else sql_column(f"{source} AS {quote(name)}")
-            for name, source in taken.items()
-        ),
+        *(keys[name].alias(name) if name in keys else others[name] for name in taken),
         deletes.alias(DELETED),
         *(value.alias(f"{_ORDER}{number}") for number, value in enumerate(order)),
     )

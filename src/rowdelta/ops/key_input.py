@@ -78,7 +78,7 @@ def check_keys(handle: TableHandle, keys: DataFrame, key: str | Sequence[str], s
         raise InputError("no key column was given", hint="name the columns that identify a row: key='id'")
     schema, rule = handle.metadata.schema, handle.name_rule
     columns = tuple(schema.find(name, rule) for name in names)
-    if len(set(columns)) != len(columns):
+    if len({column.id for column in columns}) != len(columns):
         raise InputError(f"the key {names} names a column twice")
     for column in columns:
         _check_type(column)

@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import ambiguous_name, quote, sql_column
+from rowdelta.iceberg import ambiguous_name, quote, sql_column, sql_columns
 from rowdelta.ops.assignments import as_column, assigned, default_of, new_name
 
 if TYPE_CHECKING:
@@ -86,15 +86,19 @@ def new_values(
     wanted = [c.values if c.values is not None else _all(handle, source, source_alias) for _, c in clauses]
     new = [assigned(handle, rows, values, target_alias) for values in wanted]
     applies = {number: sql_column(f"{ACTION} = {number}") for number, _ in clauses}
+    columns = handle.metadata.schema.fields
+    old = {column.name: f"{quote(target_alias)}.{quote(column.name)}" for column in columns}
+    untouched = [name for name in old if not any(name in some for some in new)]
+    kept = sql_columns([f"{old[name]} AS {quote(new_name(name))}" for name in untouched])
+    as_it_was = dict(zip(untouched, kept, strict=True))
     values = []
-    for column in handle.metadata.schema.fields:
-        name, old = quote(new_name(column.name)), f"{quote(target_alias)}.{quote(column.name)}"
+    for column in columns:
         by_clause = {number: some.get(column.name) for (number, _), some in zip(clauses, new, strict=True)}
         setting = {number: value for number, value in by_clause.items() if value is not None}
         if not setting:
-            values.append(sql_column(f"{old} AS {name}"))
+            values.append(as_it_was[column.name])
             continue
-        value = F.lit(None) if len(setting) == len(clauses) and not column.required else sql_column(old)
+        value = F.lit(None) if len(setting) == len(clauses) and not column.required else sql_column(old[column.name])
         for number, some in setting.items():
             value = F.when(applies[number], some).otherwise(value)
         values.append(value.alias(new_name(column.name)))

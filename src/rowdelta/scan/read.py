@@ -93,7 +93,7 @@ def read(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_
 
 def with_hidden_floats(frame: DataFrame, columns: Sequence[Field]) -> DataFrame:
     """A frame of some columns of a table, whose filters on floating-point columns do not reach the scan."""
-    return frame.selectExpr(*map(stored_column, columns)) if hides_floats(columns) else frame
+    return select_sql(frame, *map(stored_column, columns)) if hides_floats(columns) else frame
 
 
 def _columns(handle: TableHandle, schema_id: int) -> Sequence[Field]:
