@@ -11,15 +11,12 @@ from rowdelta.scan.key_bits import KeyBits, key_bits
 from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unpack_words, vector_keys
 from rowdelta.scan.matching import matching
 from rowdelta.scan.names import check_clashes, check_names
-from rowdelta.scan.read import MAX_BROADCAST_BYTES, LiveRows, filters_may_mislead, filters_mislead, live_rows
-from rowdelta.scan.names import check_names
 from rowdelta.scan.read import (
     MAX_BROADCAST_BYTES,
     LiveRows,
     filters_may_mislead,
     filters_mislead,
     live_rows,
-    quote,
     with_hidden_floats,
 )
 from rowdelta.scan.scopes import scope_of
