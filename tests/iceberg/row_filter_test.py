@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ("upper(v) = 'A' AND id < 3 + 4", "id < 7", False),
         ("id > 3 AND CASE WHEN cast(v AS boolean) AND id > 3 THEN true ELSE id = 5 END", "id > 3", False),
         ("1 = 0", "false", True),
+        ("ID = 3", "id == 3", True),
     ],
 )
 def test_a_filter_says_what_iceberg_understands(
