@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rowdelta.iceberg.arrow import arrow_frame, plain_values
+from rowdelta.iceberg.arrow import arrow_frame, plain_values, rows_to_show
 from rowdelta.iceberg.bounds import comparable
 from rowdelta.iceberg.commit import (
     NewDelete,
@@ -156,6 +156,7 @@ __all__ = [
     "plan_expiry",
     "position_rows",
     "row_filter",
+    "rows_to_show",
     "scan_size",
     "scope",
     "shadow",

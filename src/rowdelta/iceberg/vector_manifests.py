@@ -68,7 +68,7 @@ class VectorManifests:
         stale.append(snapshot["manifest-list"])
         name = f"snap-{snapshot['snapshot-id']}-1-{uuid.uuid4()}.avro"
         snapshot["manifest-list"] = self._put(name, replace(listing, records=records).to_bytes())
-        self._prove(snapshot)
+        self._prove(snapshot, [record["manifest_path"] for record in records if record["content"]])
         together(lambda file: self._handle.io.write(*file), list(zip(self.written, self._contents, strict=True)))
         return stale
 
@@ -136,8 +136,12 @@ class VectorManifests:
         self._entries[path] = self._handle.manifests.read_back(made, data)
         return made
 
-    def _prove(self, snapshot: dict[str, Any]) -> None:
+    def _prove(self, snapshot: dict[str, Any], paths: list[str]) -> None:
         """Reads the new files with Iceberg's own reader, out of memory: what it cannot read is not committed.
+
+        Args:
+            snapshot: The snapshot.
+            paths: All its manifests of deletes, in the order of its list.
 
         Raises:
             FormatError: It finds something else than what was written, or fails.
@@ -150,11 +154,12 @@ class VectorManifests:
                 files.addFile(path, data)
             made = iceberg.SnapshotParser.fromJson(json.dumps(snapshot))
             specs = self._operations.current().specsById()
+            manifests = made.deleteManifests(files)
             found = {}
-            for manifest in self._handle.gateway.members(made.deleteManifests(files)):
-                if manifest.path() in self._entries:
-                    reader = iceberg.ManifestFiles.readDeleteManifest(manifest, files, specs)
-                    found[str(manifest.path())] = int(size(reader))
+            for index, path in enumerate(paths):
+                if path in self._entries:
+                    reader = iceberg.ManifestFiles.readDeleteManifest(manifests.get(index), files, specs)
+                    found[path] = int(size(reader))
                     reader.close()
         except JavaError as error:
             raise FormatError(
