@@ -40,7 +40,9 @@ def run_sql(text: str, place: Place) -> DataFrame:
 
 def show_frame(frame: DataFrame, limit: int, *, as_json: bool) -> None:
     """Prints the first rows of a frame; a statement without columns says that it is done."""
-    rows = frame.limit(limit).toArrow().to_pylist() if frame.columns else []
+    from rowdelta.iceberg import rows_to_show
+
+    rows = rows_to_show(frame.limit(limit).toArrow()) if frame.columns else []
     if as_json:
         print_json(rows)
     elif rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rowdelta.iceberg.arrow import arrow_frame, plain_values
+from rowdelta.iceberg.arrow import arrow_frame, plain_values, rows_to_show
 from rowdelta.iceberg.bounds import comparable
 from rowdelta.iceberg.commit import (
     NewDelete,
@@ -204,6 +204,7 @@ __all__ = [
     "quiet_tasks",
     "quote",
     "row_filter",
+    "rows_to_show",
     "run_sql",
     "scan_size",
     "scope",

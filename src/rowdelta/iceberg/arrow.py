@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from rowdelta.errors import FormatError
+from rowdelta.iceberg.single_values import shown
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,6 +55,25 @@ def plain_values(values: pa.Array | pa.ChunkedArray) -> list[Any]:
     if pa.types.is_temporal(kind):
         values = values.view(pa.int32() if kind.bit_width == 32 else pa.int64())  # noqa: PLR2004 - int and long
     return list(values.to_pylist())
+
+
+def rows_to_show(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows as Python has them; in a column with a day or a time that Python does not know, they are all text.
+
+    Examples:
+        >>> rows_to_show(pa.table({"id": [1], "day": pa.array([3789391], pa.date32())}))
+        [{'id': 1, 'day': '+12345-01-01'}]
+    """
+    columns = [_python_values(column) for column in table.columns]
+    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _python_values(column: pa.ChunkedArray) -> list[Any]:
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        kind = "date" if pa.types.is_date(column.type) else "timestamp"
+        return [None if value is None else shown(kind, value) for value in plain_values(column)]
 
 
 def _in_microseconds(table: pa.Table) -> pa.Table:

@@ -32,8 +32,8 @@ def json_values(types: Sequence[str], values: Sequence[Any]) -> list[Any]:
     Examples:
         >>> json_values(("int", "date", "decimal(3, 2)", "binary"), (7, 19753, decimal.Decimal("1.50"), b"ab"))
         [7, '2024-01-31', '1.50', '6162']
-        >>> json_values(("timestamp", "timestamptz", "timestamp_ns"), (-1, 327435091200000000, None))
-        ['1969-12-31T23:59:59.999999', '+12345-12-31T00:00:00.000000+00:00', None]
+        >>> json_values(("timestamp", "timestamptz", "timestamp_ns"), (-1, 327403382400000000, None))
+        ['1969-12-31T23:59:59.999999', '+12345-01-01T00:00:00.000000+00:00', None]
     """
     return [_json_value(kind, value) for kind, value in zip(types, values, strict=True)] if values else []
 

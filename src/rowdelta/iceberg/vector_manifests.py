@@ -65,7 +65,7 @@ class VectorManifests:
         location = self._put(
             f"snap-{head['snapshot-id']}-1-{uuid.uuid4()}.avro", replace(listing, records=records).to_bytes()
         )
-        self._write(head | {"manifest-list": location}, base.specsById())
+        self._write(head | {"manifest-list": location}, records, base.specsById())
         document = metadata_document(self._handle.gateway, base)
         for snapshot in document["snapshots"]:
             if snapshot["snapshot-id"] == head["snapshot-id"]:
@@ -89,7 +89,7 @@ class VectorManifests:
             return as_it_is
         name = f"snap-{snapshot['snapshot-id']}-1-{uuid.uuid4()}.avro"
         snapshot["manifest-list"] = self._put(name, replace(listing, records=records).to_bytes())
-        self._write(snapshot, self._operations.current().specsById())
+        self._write(snapshot, records, self._operations.current().specsById())
         return [record["manifest_path"] for record in records]
 
     def _head(self, base: Any) -> dict[str, Any] | None:
@@ -168,8 +168,13 @@ class VectorManifests:
         self._entries[path] = self._handle.manifests.read_back(made, data)
         return made
 
-    def _prove(self, snapshot: dict[str, Any], specs: Any) -> None:
+    def _prove(self, snapshot: dict[str, Any], paths: list[str], specs: Any) -> None:
         """Reads the new files with Iceberg's own reader, out of memory: what it cannot read is not committed.
+
+        Args:
+            snapshot: The snapshot.
+            paths: All its manifests of deletes, in the order of its list.
+            specs: The partition specs of the table, as Java's map.
 
         Raises:
             FormatError: It finds something else than what was written, or fails.
@@ -181,11 +186,12 @@ class VectorManifests:
             for path, data in self._to_write:
                 files.addFile(path, data)
             made = iceberg.SnapshotParser.fromJson(json.dumps(snapshot))
+            manifests = made.deleteManifests(files)
             found = {}
-            for manifest in self._handle.gateway.members(made.deleteManifests(files)):
-                if manifest.path() in self._entries:
-                    reader = iceberg.ManifestFiles.readDeleteManifest(manifest, files, specs)
-                    found[str(manifest.path())] = int(size(reader))
+            for index, path in enumerate(paths):
+                if path in self._entries:
+                    reader = iceberg.ManifestFiles.readDeleteManifest(manifests.get(index), files, specs)
+                    found[path] = int(size(reader))
                     reader.close()
         except JavaError as error:
             raise FormatError(
@@ -208,9 +214,9 @@ class VectorManifests:
         self._to_write.append((path, data))
         return path
 
-    def _write(self, snapshot: dict[str, Any], specs: Any) -> None:
+    def _write(self, snapshot: dict[str, Any], records: list[dict[str, Any]], specs: Any) -> None:
         """Writes what a snapshot needs, once it is proven that it can be read."""
-        self._prove(snapshot, specs)
+        self._prove(snapshot, [record["manifest_path"] for record in records if record["content"]], specs)
         files, self._to_write, self._entries = self._to_write, [], {}
         together(lambda file: self._handle.io.write(*file), files)
 
