@@ -40,10 +40,10 @@ def test_full_rows_become_vectors_and_back_and_keep_their_age(spark: SparkSessio
     table.delete_keys(both, "id", encoding="full-row").execute()
     one_file(spark, [(1, "EU", "new"), (None, "US", "new")], SCHEMA).writeTo(table_name).append()
     live, before = rows(table.read()), found(table)
-    assert "2 into 2 as deletion-vector" in str(table.rewrite_deletes("deletion-vector").plan())
+    assert "2 into 2 as equality-delete-vector" in str(table.rewrite_deletes("deletion-vector").plan())
     result = table.rewrite_deletes("deletion-vector", where="encoding = 'full-row'").execute()
     assert (result.equality_deletes, result.delete_files_added, result.verified) == (2, 2, True)
-    assert found(table) == [(content, "deletion-vector", *rest) for content, _, *rest in before]
+    assert found(table) == [(content, "equality-delete-vector", *rest) for content, _, *rest in before]
     assert rows(table.read()) == live
     assert table.metadata.snapshots[result.snapshot_id or 0].operation == "replace"
     assert table.rewrite_deletes("hash-map", where="partition = 'region=EU'").execute().equality_deletes == 1

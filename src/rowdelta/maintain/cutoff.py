@@ -29,7 +29,8 @@ def cutoff_ms(older_than: OlderThan | None, now_ms: int | None = None) -> int | 
     if older_than is None:
         return None
     if isinstance(older_than, str):
-        older_than = _age(older_than) or older_than
+        age = _age(older_than)
+        older_than = older_than if age is None else age
     if isinstance(older_than, dt.timedelta):
         if older_than < dt.timedelta(0):
             raise InputError(f"older_than is {older_than}, a negative time", hint="timedelta(days=5) is five days ago")
