@@ -158,9 +158,13 @@ def _unknown_column(message: str) -> InputError:
     wanted = re.search(r"with name (`.*`) cannot", message)
     name = "" if wanted is None else wanted[1]
     close = [other for other in offered if _are_alike(name, other)]
-    hint = f"did you mean {' or '.join(close)}?" if close else f"the nearest columns are {', '.join(offered)}"
-    quoted = [] if "`.`" in name else [f"text is SQL, where a value is quoted: '{name.strip('`')}'"]
-    return InputError(_SUGGESTIONS.sub("", message), hint="; ".join([*([hint] if offered else []), *quoted]) or None)
+    if close:
+        hint = f"did you mean {' or '.join(close)}?"
+    else:
+        nearest = [f"the nearest columns are {', '.join(offered)}"] if offered else []
+        quoted = [] if "`.`" in name else [f"text is SQL, where a value is quoted: '{name.strip('`')}'"]
+        hint = "; ".join([*nearest, *quoted])
+    return InputError(_SUGGESTIONS.sub("", message), hint=hint or None)
 
 
 def _are_alike(name: str, other: str) -> bool:
@@ -251,15 +255,17 @@ class _Loggers:
     """What Log4j is told, as Java has it.
 
     Attributes:
-        quiet: Levels of loggers while work of ours runs.
-        before: Their levels otherwise.
-        reader: The logger of Iceberg's reader.
-        unread: What it has said, whoever hears it: the files that could not be read, each with the reason.
+        context: Log4j itself.
+        settings: Its settings.
+        quiet: Loggers by name that say nothing, and the one of Iceberg's reader, which is heard here alone.
+        before: The loggers of these names that had settings of their own.
+        unread: What the reader has said: the files that could not be read, each with the reason.
     """
 
-    quiet: Any
-    before: Any
-    reader: Any
+    context: Any
+    settings: Any
+    quiet: dict[str, Any]
+    before: dict[str, Any]
     unread: Any
 
 
@@ -293,41 +299,45 @@ def quiet_tasks(spark: SparkSession) -> Iterator[None]:
 
 
 def _set_quiet(jvm: Any, *, quiet: bool) -> None:
-    """Quiets the loggers, or gives them back the levels that they had before the first time."""
+    """Quiets the loggers, or gives them back the settings of before the first time: most had none."""
     try:
         if jvm not in _loggers:
             _loggers[jvm] = _find_loggers(jvm)
         found = _loggers[jvm]
-        if found is not None:
-            jvm.org.apache.logging.log4j.core.config.Configurator.setLevel(found.quiet if quiet else found.before)
-            found.reader.setAdditive(not quiet)
-    except (Py4JError, OSError):  # the session was stopped meanwhile
+        if found is None:
+            return
+        for name in found.quiet if not quiet else found.before:
+            found.settings.removeLogger(name)
+        for name, logger in (found.quiet if quiet else found.before).items():
+            found.settings.addLogger(name, logger)
+        found.context.updateLoggers()
+    except (PySparkException, Py4JError, OSError):  # the session was stopped meanwhile
         return
 
 
 def _find_loggers(jvm: Any) -> _Loggers | None:
-    """The loggers of tasks, and one that notes which files cannot be read. One without a level has its parent's."""
-    log4j, quiet, before = jvm.org.apache.logging.log4j, jvm.java.util.HashMap(), jvm.java.util.HashMap()
+    log4j = jvm.org.apache.logging.log4j
+    quiet: dict[str, Any] = {}
+    before: dict[str, Any] = {}
     try:
         context = log4j.LogManager.getContext(False)
-        configured = context.getConfiguration().getLoggers()
-        for name in _LOGGERS_OF_TASKS:
-            logger = configured.get(name)
-            quiet.put(name, log4j.Level.OFF)
-            before.put(name, None if logger is None else logger.getExplicitLevel())
+        settings = context.getConfiguration()
+        configured = settings.getLoggers()
         unread = jvm.java.io.StringWriter()
         pattern = log4j.core.layout.PatternLayout.newBuilder().withPattern("%m\t%ex{short.message}%n").build()
         notes = log4j.core.appender.WriterAppender.createAppender(pattern, None, unread, "rowdelta", False, True)
         notes.start()
-        reader = configured.get(_READER)
-        if reader is None:
-            reader = log4j.core.config.LoggerConfig(_READER, None, True)
-            context.getConfiguration().addLogger(_READER, reader)
-        reader.addAppender(notes, log4j.Level.ERROR, None)
-        context.updateLoggers()
-    except (Py4JError, TypeError):
+        for name in (*_LOGGERS_OF_TASKS, _READER):
+            level = log4j.Level.ERROR if name == _READER else log4j.Level.OFF
+            logger = log4j.core.config.LoggerConfig(name, level, False)
+            quiet[name] = logger
+            if name == _READER:
+                logger.addAppender(notes, level, None)
+            if configured.containsKey(name):
+                before[name] = configured.get(name)
+    except (PySparkException, Py4JError, TypeError):  # another library than Log4j does the logging
         return None
-    return _Loggers(quiet, before, reader, unread)
+    return _Loggers(context, settings, quiet, before, unread)
 
 
 def _unread_file(spark: SparkSession, reasons: Sequence[str]) -> str | None:
