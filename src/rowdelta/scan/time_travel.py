@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import run_sql, string_literal
+from rowdelta.iceberg import quote, run_sql, string_literal
 from rowdelta.scan.names import check_clashes
 from rowdelta.scan.read import read
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from rowdelta.iceberg import Snapshot, TableHandle
+
+
+_NUMBER: Final = re.compile(r"[+-]?\d+")
 
 
 def live_frame(
@@ -51,6 +55,8 @@ def _stock(handle: TableHandle, version: int | str | None) -> DataFrame:
     handle.refresh_spark()
     if version is None:
         return handle.spark.table(handle.full_name)
+    if isinstance(version, str) and _NUMBER.fullmatch(version):  # Iceberg takes it for the id of a snapshot
+        return run_sql(handle.spark, f"SELECT * FROM {handle.full_name}.{quote(f'branch_{version}')}")
     wanted = str(version) if isinstance(version, int) else string_literal(version)
     return run_sql(handle.spark, f"SELECT * FROM {handle.full_name} VERSION AS OF {wanted}")
 
