@@ -30,9 +30,8 @@ def make(spark: SparkSession, name: str, version: int, encoding: str) -> rd.Tabl
     table = create(spark, name, COLUMNS, "region", version=version, properties=VECTORS)
     one_file(spark, listed(ROWS), COLUMNS).writeTo(name).append()
     gone = spark.createDataFrame([(2, "US"), (3, "EU")], "id bigint, region string")
-    assert set(table.delete_keys(gone, "id", encoding=encoding).execute().encodings) == {
-        DeleteEncoding(encoding).shown("equality")
-    }
+    written = table.delete_keys(gone, "id", encoding=encoding, scope="partition").execute()
+    assert set(written.encodings) == {DeleteEncoding(encoding).shown("equality")}
     one_file(spark, [(3, "EU", 30)], COLUMNS).writeTo(name).append()
     return table
 

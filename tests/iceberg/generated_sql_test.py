@@ -203,7 +203,7 @@ def test_times_are_times_with_a_zone_whatever_timestamp_stands_for(
 def test_references_may_have_any_name(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id int")
     one_file(spark, [(1,)], "id int").writeTo(table_name).append()
-    names = [text for text in TEXTS if text]
+    names = [*filter(None, TEXTS), "2024"]
     java = table.refresh()._handle._table
     manage = java.manageSnapshots()
     for name in names:

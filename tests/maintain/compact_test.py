@@ -23,7 +23,7 @@ def make(spark: SparkSession, name: str, version: int) -> rd.Table:
         some = [(i, region, f"v{i}") for i in range(start, start + 10) for region in ("EU", "US")]
         one_file(spark, some, SCHEMA).writeTo(name).append()
         both = spark.createDataFrame([(start + 1, "EU"), (start + 2, "US")], "id bigint, region string")
-        table.delete_keys(both, "id").execute()
+        table.delete_keys(both, "id", scope="partition").execute()
     table.delete("id = 5").execute()
     return table
 

@@ -42,7 +42,7 @@ def test_maintenance_at_any_time_changes_no_row(
                 frame.writeTo(name).append()
                 live += step.rows
                 continue
-            table.delete_keys(frame, step.key, encoding=step.encoding).execute()
+            table.delete_keys(frame, step.key, encoding=step.encoding, scope="partition").execute()
             live = without(spark, live, step, partitioned_by)
             if action == "resolve":
                 table.resolve(verify=False).execute()

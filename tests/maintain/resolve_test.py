@@ -189,7 +189,7 @@ def test_a_predicate_limits_it_to_partitions(spark: SparkSession, table_name: st
     schema = "id bigint, region string"
     one_file(spark, [(i, r) for i in range(6) for r in ("EU", "US")], schema).writeTo(table_name).append()
     both = spark.createDataFrame([(1, "EU"), (2, "US")], schema)
-    table.delete_keys(both, "id").execute()
+    table.delete_keys(both, "id", scope="partition").execute()
     live = rows(table.read())
     result = table.resolve("region = 'EU'").execute()
     assert (result.equality_deletes, result.positions, result.left_out) == (1, 1, ())

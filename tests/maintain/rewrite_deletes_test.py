@@ -37,7 +37,7 @@ def test_full_rows_become_vectors_and_back_and_keep_their_age(spark: SparkSessio
     some = [(i, region, f"s{i}") for i in range(10) for region in ("EU", "US")]
     one_file(spark, some, SCHEMA).writeTo(table_name).append()
     both = spark.createDataFrame([(1, "EU"), (2, "US"), (None, "US")], "id bigint, region string")
-    table.delete_keys(both, "id", encoding="full-row").execute()
+    table.delete_keys(both, "id", encoding="full-row", scope="partition").execute()
     one_file(spark, [(1, "EU", "new"), (None, "US", "new")], SCHEMA).writeTo(table_name).append()
     live, before = rows(table.read()), found(table)
     assert "2 into 2 as equality-delete-vector" in str(table.rewrite_deletes("deletion-vector").plan())

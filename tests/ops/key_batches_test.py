@@ -27,7 +27,7 @@ def test_few_keys_and_many_keys_give_the_same_batches(
     frame = spark.createDataFrame(rows, "id bigint, region string")
 
     def found() -> dict[tuple[object, ...], tuple[list[int], bool, int]]:
-        batches = integer_batches(check_keys(table._handle, frame, "id", "auto"))
+        batches = integer_batches(check_keys(table._handle, frame, "id", "partition"))
         return {batch.partition: (batch.keys.tolist(), batch.has_null, batch.rows) for batch in batches}
 
     few = found()
@@ -74,7 +74,7 @@ def test_many_keys_that_are_no_vector_never_come_to_the_driver(
     rows = [(i, "a") for i in [*range(10), None]]
     one_file(spark, rows, columns).writeTo(table_name).append()
     changes = spark.createDataFrame([(key, "a") for key in keys], columns)
-    result = table.delete_keys(changes, "id").execute()
+    result = table.delete_keys(changes, "id", scope="partition").execute()
     assert result.encodings == ({encoding: 1} if encoding else {})
     assert result.keys == len(set(keys))
     assert bool(collected) == (encoding == "equality-delete-vector")

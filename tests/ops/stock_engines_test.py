@@ -48,7 +48,9 @@ def make(spark: SparkSession, name: str, properties: dict[str, str] | None = Non
     table = create(spark, name, "id bigint, v string", "v", properties=EDV | (properties or {}))
     for part in ("a", "b", "c"):
         share_ids(table, range(4), part)
-    result = table.delete_keys(spark.createDataFrame([(1, "a")], "id bigint, v string"), "id").execute()
+    result = table.delete_keys(
+        spark.createDataFrame([(1, "a")], "id bigint, v string"), "id", scope="partition"
+    ).execute()
     assert result.vectors == 1
     return table
 
@@ -155,13 +157,13 @@ def test_rewriting_manifests_leaves_the_vector_alone(spark: SparkSession, table_
     table = make(spark, table_name)
     gone = {(1, "a")}
     if another:
-        table.delete_keys(spark.createDataFrame([(2, "b")], "id bigint, v string"), "id").execute()
+        table.delete_keys(spark.createDataFrame([(2, "b")], "id bigint, v string"), "id", scope="partition").execute()
         gone.add((2, "b"))
     known = vectors(table)
     spark.sql(f"CALL lake.system.rewrite_manifests(table => '{table_name}')")
     assert vectors(table) == known
     assert_same_rows(table.read(), [row for row in LIVE if row not in gone])
-    table.delete_keys(spark.createDataFrame([(3, "c")], "id bigint, v string"), "id").execute()
+    table.delete_keys(spark.createDataFrame([(3, "c")], "id bigint, v string"), "id", scope="partition").execute()
     assert_same_rows(table.read(), [row for row in LIVE if row not in {*gone, (3, "c")}])
 
 
@@ -257,7 +259,7 @@ def test_many_vectors_can_be_removed_with_icebergs_own_commit(spark: SparkSessio
     table = create(spark, table_name, "id bigint, v string", "v", properties=EDV)
     frame = spark.range(0, 24, 1, 1).selectExpr("id", "concat('p', id % 12) AS v")
     frame.writeTo(table_name).append()
-    assert table.delete_keys(frame.where("id < 12"), "id").execute().vectors == 12
+    assert table.delete_keys(frame.where("id < 12"), "id", scope="partition").execute().vectors == 12
     assert table.read().count() == 12
     assert delete_manifests(table) == 12  # a part of them can go, and the others are still whole
     spark.sql(f"DELETE FROM {table_name} WHERE v = 'p3'")
@@ -280,7 +282,7 @@ def test_more_vectors_than_half_the_manifests_that_iceberg_merges_share_one(
     frame.writeTo(table_name).append()
     found = []
     for some in ("id < 5", "id >= 5 AND id < 12", "id = 12"):
-        table.delete_keys(frame.where(some), "id").execute()
+        table.delete_keys(frame.where(some), "id", scope="partition").execute()
         found.append(delete_manifests(table))
     assert found == [5, 6, 7]
     assert table.read().count() == 11
@@ -335,7 +337,9 @@ def test_a_vector_lives_through_120_spark_appends_and_the_merge_of_their_manifes
     spark.sql(f"DELETE FROM {table_name} WHERE v = 'b'")
     live = [row for row in live if row[1] != "b"]
     assert vectors(table) == known
-    table.delete_keys(spark.createDataFrame([(7, "d"), (8, "d")], "id bigint, v string"), "id").execute()
+    table.delete_keys(
+        spark.createDataFrame([(7, "d"), (8, "d")], "id bigint, v string"), "id", scope="partition"
+    ).execute()
     assert_same_rows(table.read(), [row for row in live if row not in {(7, "d"), (8, "d")}])
     assert remove_equality_deletes(table) == 2
     assert_same_rows(table.read(), [*live, (1, "a")])

@@ -68,7 +68,7 @@ def test_a_delete_that_is_older_than_all_data_is_not_read(spark: SparkSession, t
 def test_a_delete_of_another_partition_is_not_read(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, p string", "p", properties=EDV)
     one_file(spark, [(1, "a"), (2, "a")], "id bigint, p string").writeTo(table_name).append()
-    table.delete_keys(spark.createDataFrame([(1, "b")], "id bigint, p string"), "id").execute()
+    table.delete_keys(spark.createDataFrame([(1, "b")], "id bigint, p string"), "id", scope="partition").execute()
     remove_newest_delete(table)
     assert_same_rows(reopened(spark, table).read(), [(1, "a"), (2, "a")])
 

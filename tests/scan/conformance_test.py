@@ -231,6 +231,7 @@ class Scenario:
         types = [f"`{name}` {self._type(old)}" for name, old in zip(names, self.key, strict=True)]
         values = [(*(row[old] for old in self.key), row["region"], row["at"]) for row in keys]
         frame = self.spark.createDataFrame(values, ", ".join([*types, "region string", "at timestamp_ntz"]))
+        scope = "partition" if scope == "auto" else scope
         self.table.delete_keys(frame, names, encoding=self.encoding, scope=scope).execute()
 
     def _absent(self) -> Row:

@@ -65,8 +65,9 @@ def test_a_delete_stays_in_its_partition_when_the_column_of_the_partition_is_gon
     table = create(spark, table_name, "id bigint, v string, w string", "v, bucket(4, w)", version=2)
     values = [(i, v, v) for i in range(3) for v in ("a", "b")]
     one_file(spark, values, "id bigint, v string, w string").writeTo(table_name).append()
-    table.delete_keys(one_file(spark, [(1, "a", "a")], "id bigint, v string, w string"), "id").execute()
-    table.delete_keys(one_file(spark, [(2, "b", "b")], "id bigint, v string, w string"), ["id", "w"]).execute()
+    gone = "id bigint, v string, w string"
+    table.delete_keys(one_file(spark, [(1, "a", "a")], gone), "id", scope="partition").execute()
+    table.delete_keys(one_file(spark, [(2, "b", "b")], gone), ["id", "w"], scope="partition").execute()
     before = head(table)
     for statement in ("DROP PARTITION FIELD v", "DROP PARTITION FIELD bucket(4, w)", "DROP COLUMN v", "DROP COLUMN w"):
         spark.sql(f"ALTER TABLE {table_name} {statement}")
@@ -82,10 +83,10 @@ def test_a_delete_of_another_engine_reaches_rows_of_its_own_spec_only(
     columns = "id bigint, v string, w string"
     table = create(spark, table_name, columns, "v", version=2)
     values = one_file(spark, [(i, v, "w") for i in range(3) for v in "ab"], columns)
-    monkeypatch.setattr("rowdelta.ops.key_input.has_other_specs", lambda _: False)  # others do not look
+    monkeypatch.setattr("rowdelta.ops.scopes.has_other_specs", lambda _: False)  # others do not look
     for statement, key in (("ADD PARTITION FIELD bucket(2, w)", 0), ("DROP PARTITION FIELD v", 1), ("", 2)):
         values.writeTo(table_name).append()
-        table.refresh().delete_keys(one_file(spark, [(key, "a", "w")], columns), "id").execute()
+        table.refresh().delete_keys(one_file(spark, [(key, "a", "w")], columns), "id", scope="partition").execute()
         if statement:
             spark.sql(f"ALTER TABLE {table_name} {statement}")
     assert ids(table.refresh()) == [0] * 5 + [1] * 5 + [2] * 4
@@ -101,9 +102,10 @@ def test_columns_may_have_any_name(spark: SparkSession, table_name: str, partiti
     table = create(spark, table_name, columns, partitioned_by, properties=VECTORS)
     values = [(i, f"s{i}", "p", *([i] * len(NAMES))) for i in range(6)]
     one_file(spark, values, columns).writeTo(table_name).append()
-    table.delete_keys(one_file(spark, [(1, "p")], "id bigint, p string"), "id").execute()
-    table.delete_keys(one_file(spark, [("s2", "p")], "s string, p string"), "s").execute()
-    table.delete_keys(one_file(spark, [(3, 3, "p")], "d_k0 bigint, d_hash bigint, p string"), NAMES[:1]).execute()
+    table.delete_keys(one_file(spark, [(1, "p")], "id bigint, p string"), "id", scope="partition").execute()
+    table.delete_keys(one_file(spark, [("s2", "p")], "s string, p string"), "s", scope="partition").execute()
+    gone = one_file(spark, [(3, 3, "p")], "d_k0 bigint, d_hash bigint, p string")
+    table.delete_keys(gone, NAMES[:1], scope="partition").execute()
     one_file(spark, values[1:2], columns).writeTo(table_name).append()
     assert ids(table) == [0, 1, 4, 5]
     assert table.update().set("d_hash", "d_hash + d_k0").where("d_age = 4").execute().rows_updated == 1

@@ -233,7 +233,7 @@ def test_any_history_leaves_the_rows_that_the_model_has(
                 frame.writeTo(name).append()
                 live += step.rows
                 continue
-            table.delete_keys(frame, step.key, encoding=step.encoding).execute()
+            table.delete_keys(frame, step.key, encoding=step.encoding, scope="partition").execute()
             live = without(spark, live, step, partitioned_by)
         assert rows(table.read()) == sorted(live, key=repr)
     finally:

@@ -32,7 +32,7 @@ def make(spark: SparkSession, name: str, *, version: int = 3, partitioned_by: st
     """Ids 0 to 9, of which 1 and 3 are deleted and 3 is there again."""
     table = create(spark, name, "id bigint, v string", partitioned_by, version=version, properties=EDV)
     share_ids(table, range(10), "old")
-    table.delete_keys(keys(spark, 1, 3).withColumn("v", F.lit("old")), "id").execute()
+    table.delete_keys(keys(spark, 1, 3).withColumn("v", F.lit("old")), "id", scope="partition").execute()
     share_ids(table, [3], "new")
     return table
 
@@ -273,7 +273,7 @@ def test_any_column_name_works_in_keys_and_partitions(
     values = [(i, place) for i in range(3) for place in ("x y/z=%", "ö")]
     one_file(spark, values, columns).writeTo(table_name).append()
     batch = spark.createDataFrame([(1, "ö"), (2, "x y/z=%")], columns)
-    table.delete_keys(batch, column, encoding=encoding).execute()
+    table.delete_keys(batch, column, encoding=encoding, scope="partition").execute()
     one_file(spark, [(1, "ö")], columns).writeTo(table_name).append()
     assert_same_rows(table.read(), [(0, "x y/z=%"), (0, "ö"), (1, "x y/z=%"), (2, "ö"), (1, "ö")])
     assert_same_rows(table.read(where=f"{quoted} = 1 AND {part} = 'ö'"), [(1, "ö")])
@@ -350,7 +350,7 @@ def test_global_deletes_apply_to_a_table_that_became_partitioned(
     append_ids(spark, table_name, range(4), "b")
     append_ids(spark, table_name, range(4), "c")
     table.delete_keys(keys(spark, 2), "id", scope="global").execute()
-    table.delete_keys(keys(spark, 3).withColumn("v", F.lit("b")), "id").execute()
+    table.delete_keys(keys(spark, 3).withColumn("v", F.lit("b")), ["id", "v"]).execute()
     append_ids(spark, table_name, [2], "b")
     expected = [(0, "a"), (3, "a"), (0, "b"), (1, "b"), (2, "b"), (0, "c"), (1, "c"), (3, "c")]
     assert_same_rows(table.read(), expected)
@@ -448,13 +448,13 @@ def test_a_copied_row_of_a_rewrite_keeps_its_age_against_deletes(spark: SparkSes
     table = create(spark, table_name, "id bigint, v string", "v", properties=EDV)
     append_ids(spark, table_name, range(4), "a")
     append_ids(spark, table_name, range(4), "b")
-    table.delete_keys(spark.createDataFrame([(1, "a")], "id bigint, v string"), "id").execute()
+    table.delete_keys(spark.createDataFrame([(1, "a")], "id bigint, v string"), "id", scope="partition").execute()
     spark.sql(
         f"CALL lake.system.rewrite_data_files(table => '{table_name}', where => 'v = \"b\"', "
         "options => map('rewrite-all', 'true'))"
     )
     append_ids(spark, table_name, [1], "a")
-    table.delete_keys(spark.createDataFrame([(1, "b")], "id bigint, v string"), "id").execute()
+    table.delete_keys(spark.createDataFrame([(1, "b")], "id bigint, v string"), "id", scope="partition").execute()
     expected = [(0, "a"), (1, "a"), (2, "a"), (3, "a"), (0, "b"), (2, "b"), (3, "b")]
     assert_same_rows(table.read(), expected)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import run_sql, snapshot_files, string_literal
+from rowdelta.iceberg import quote, run_sql, snapshot_files, string_literal
 from rowdelta.scan.deletion_vectors import check_vectors
 from rowdelta.scan.matching import matching
 from rowdelta.scan.names import check_clashes
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import Snapshot, TableHandle
+
+
+_NUMBER: Final = re.compile(r"[+-]?\d+")
 
 
 def live_frame(
@@ -80,6 +84,8 @@ def _stock(handle: TableHandle, version: int | str | None) -> DataFrame:
     handle.refresh_spark()
     if version is None:
         return handle.spark.table(handle.full_name)
+    if isinstance(version, str) and _NUMBER.fullmatch(version):  # Iceberg takes it for the id of a snapshot
+        return run_sql(handle.spark, f"SELECT * FROM {handle.full_name}.{quote(f'branch_{version}')}")
     wanted = str(version) if isinstance(version, int) else string_literal(version)
     return run_sql(handle.spark, f"SELECT * FROM {handle.full_name} VERSION AS OF {wanted}")
 
