@@ -391,3 +391,18 @@ def test_maintenance_of_some_partitions_leaves_that_of_null_alone(spark: SparkSe
     done = table.compact(where="p < 2 OR p > 5", options={"rewrite-all": "true"}).execute()
     assert done.equality_deletes == 1
     assert sorted(row.id for row in table.read().collect()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_an_alias_names_rows_with_columns_that_filters_must_not_show_the_scan(
+    spark: SparkSession, table_name: str, version: int
+) -> None:
+    columns = "id bigint, k double, o struct<x: double>, s string"
+    table = create(spark, table_name, columns, "s", version=version)
+    rows = [(1, 1.0, (1.0,), "a"), (2, math.nan, (math.nan,), "b"), (3, None, None, None), (4, 4.0, (4.0,), "ab")]
+    spark.createDataFrame(rows, columns).writeTo(table_name).append()
+    update = table.update(alias="t").set("k", "t.k + 1").where("t.k = 1.0 OR t.o.x = 9.0")
+    assert update.execute().rows_updated == 1
+    assert table.delete("t.s LIKE 'b%' OR t.s > 'x'", alias="t").execute().rows_deleted == 1
+    assert table.delete("t.o.x = 4.0 AND t.s IS NOT NULL", alias="t").execute().rows_deleted == 1
+    assert sorted((row.id, row.k) for row in table.read().collect()) == [(1, 2.0), (3, None)]

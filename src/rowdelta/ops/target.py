@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import InputError, TableError
 from rowdelta.iceberg import SnapshotFiles, Validation, quote, select_sql, shadow, snapshot_files
-from rowdelta.scan import check_clashes, check_deletes, check_names, live_rows, with_hidden_floats
+from rowdelta.scan import check_clashes, check_deletes, check_names, live_rows, may_hide, with_hidden_floats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,16 +83,21 @@ class Target:
     ) -> DataFrame:
         """Rows as Iceberg reads them: the live ones of a table that `is_read_as_it_is`.
 
-        They have the table's columns alone, but `_file`, `_pos` and the lineage that is asked for can be selected, with
-        an expression less to analyze for each column. Floating-point columns are hidden from the scan's filters.
+        They mostly have the table's columns alone, but `_file`, `_pos` and the lineage that is asked for can be
+        selected, with an expression less to analyze for each column. Columns that are hidden from the scan's filters
+        are computed, and an alias of computed columns has no metadata columns: then these are selected first.
         """
         assert self.files is not None
         schema_id = self.handle.metadata.current_schema_id
-        check_names(self.handle, schema_id, (FILE, POSITION, *lineage))
+        columns, places = self.handle.metadata.schema.fields, (FILE, POSITION, *lineage)
+        check_names(self.handle, schema_id, places)
         rows = shadow(self.handle, self.files, schema_id, []).frame
         rows = rows if skipping is None else rows.where(skipping)
-        rows = with_hidden_floats(rows, self.handle.metadata.schema.fields)
-        return rows if alias is None else rows.alias(alias)
+        if alias is None:
+            return with_hidden_floats(rows, columns)
+        if may_hide(self.handle):
+            rows = select_sql(rows, "*", *places)
+        return with_hidden_floats(rows, columns, places).alias(alias)
 
     def check_own_names(self) -> None:
         """Refuses a table with a column of such a name as a change gives to what it adds to rows."""

@@ -56,6 +56,11 @@ def matching(
     return rows.where(where)
 
 
+def may_hide(handle: TableHandle) -> bool:
+    """Whether `matching` hides a column where some predicate names it."""
+    return bool(_partition_texts(handle)) or any(map(holds_floats, handle.metadata.schema.fields))
+
+
 def _hidden(handle: TableHandle, condition: RowFilter, structs: list[Field], texts: list[Field]) -> dict[str, str]:
     """What stands in for columns that a predicate must not show the scan."""
     used = columns_of(handle, condition)

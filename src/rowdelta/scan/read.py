@@ -91,9 +91,15 @@ def read(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_
     return known[key]
 
 
-def with_hidden_floats(frame: DataFrame, columns: Sequence[Field]) -> DataFrame:
-    """A frame of some columns of a table, whose filters on floating-point columns do not reach the scan."""
-    return select_sql(frame, *map(stored_column, columns)) if hides_floats(columns) else frame
+def with_hidden_floats(frame: DataFrame, columns: Sequence[Field], more: Sequence[str] = ()) -> DataFrame:
+    """A frame of some columns of a table, whose filters on floating-point columns do not reach the scan.
+
+    Args:
+        frame: The table as Iceberg reads it.
+        columns: The columns.
+        more: Metadata columns to keep where any column is hidden.
+    """
+    return select_sql(frame, *map(stored_column, columns), *more) if hides_floats(columns) else frame
 
 
 def _columns(handle: TableHandle, schema_id: int) -> Sequence[Field]:
