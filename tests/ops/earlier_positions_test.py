@@ -30,7 +30,7 @@ def reads_of(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object], limi
     with monkeypatch.context() as patched:
         patched.setattr(FileIO, "read", counted)
         for name, value in limits.items():
-            patched.setattr(importlib.import_module("rowdelta.ops.earlier_positions"), name, value)
+            patched.setattr(importlib.import_module("rowdelta.scan.deletion_vectors"), name, value)
         action()
     return len(found)
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark import SparkContext
-from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
@@ -160,7 +159,7 @@ def test_names_of_more_parts_are_no_keys(spark: SparkSession, table_name: str, u
     assert_same_rows(spark.table(table_name), [(2, (3,)), (2, (20,)), (3, (4,))])
     assert True not in used
     near = spark.createDataFrame([(3, (7,))], columns)
-    with pytest.raises(AnalysisException, match="db"):
+    with pytest.raises(rd.InputError, match="db"):
         table.merge(near, on="db.t.id = s.id").when_matched_update_all().execute()
 
 

@@ -94,7 +94,7 @@ def test_a_table_that_was_opened_here_is_changed_from_another_thread(
     session = spark.newSession()
     table = create(session, table_name, "id bigint, v string")
     operation = table.upsert(session.createDataFrame([(1, "a")], "id bigint, v string"), "id")
-    assert run(operation.execute).rows_inserted == 1
+    assert run(operation.execute).rows_written == 1
     assert run(lambda: table.read().collect()) == [(1, "a")]
 
 

@@ -175,7 +175,7 @@ def test_a_refused_upsert_leaves_the_schema_as_it_is(spark: SparkSession, table_
             table.upsert(changes, merge_schema=True, **arguments).execute()
         now = (spark.table(table_name).dtypes, stored_files(table), table.refresh().metadata.specs)
         assert now == before, message
-    assert table.upsert(batch, "id", merge_schema=True).execute().rows_inserted == 1
+    assert table.upsert(batch, "id", merge_schema=True).execute().rows_written == 1
     assert [kind for _, kind in table.read().dtypes] == ["bigint", "string", "bigint", "string", "int"]
     table.upsert(spark.sql("SELECT 7L id, 9 more"), "id", columns=["more"], merge_schema=True).execute()
     assert_same_rows(table.read(), [(7, "EU", 5, "a", 1, 9)])
