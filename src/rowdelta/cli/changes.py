@@ -29,11 +29,12 @@ _CREATES: Final = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)*CREATE\b", re.
 
 def run_sql(text: str, place: Place) -> DataFrame:
     """Runs a statement; names without a catalog belong to the default catalog of the place."""
+    from rowdelta import iceberg
     from rowdelta.sql import sql
 
     spark = open_spark(place, make=_CREATES.match(text) is not None)
     if place.default_catalog is not None:
-        spark.catalog.setCurrentCatalog(place.default_catalog)
+        iceberg.run_sql(spark, f"USE {iceberg.quote(place.default_catalog)}")
     with in_order():  # a change is made here; the rows of a query are fetched later
         return sql(spark, text)
 
