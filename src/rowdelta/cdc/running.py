@@ -77,6 +77,7 @@ class RunningStream:
         self._commits = 0
         self._round: int | None = None
         self._error: BaseException | None = None
+        self._is_given_up = False
         self.progress: list[BatchProgress] = []
 
     @property
@@ -166,6 +167,9 @@ class RunningStream:
     def await_termination(self, timeout: int | None = None) -> bool:
         """Waits until the stream stops, or for some seconds; returns whether it has stopped.
 
+        A stream that has come to its own end publishes what is left to publish. After `stop()` that is left to the
+        next start.
+
         Raises:
             RowDeltaError: A batch failed; nothing of it is in the table.
         """
@@ -178,12 +182,13 @@ class RunningStream:
         stopped = ended is None or bool(ended)
         if stopped:
             with self._busy:  # a batch that is being given up has its mark on what is committed through this table
-                if self._stream.policy.is_behind(self._table):
+                if not self._is_given_up and self._stream.policy.is_behind(self._table):
                     self._stream.policy.resolve(self._table)
         return stopped
 
     def stop(self) -> None:
         """Stops the stream; the batch that is being taken is given up, and comes again after a restart."""
+        self._is_given_up = True
         self.query.stop()
         with self._busy:  # Spark does not wait for the part of a batch that runs in Python, such as its commit
             pass
