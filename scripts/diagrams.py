@@ -188,7 +188,7 @@ def choice() -> Drawing:
         drawing.text(208, y + 68, "yes", size=12, anchor="start", look="grey")
         drawing.arrow((360, y + 26), (410, y + 26), (410, 126), (440, 126))
         drawing.text(366, y + 20, "no", size=12, anchor="start", look="grey")
-    drawing.box((60, 252, 270, 46), "which", "deletion-vector", "read by rowdelta, until resolve")
+    drawing.box((60, 252, 270, 46), "which", "equality-delete-vector", "read by rowdelta, until resolve")
     drawing.box((440, 94, 150, 64), "step", "hash maps", "enabled?")
     drawing.arrow((590, 112), (610, 112), (610, 62), (630, 62))
     drawing.text(594, 56, "yes", size=12, anchor="start", look="grey")

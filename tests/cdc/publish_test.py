@@ -56,6 +56,22 @@ def test_branches_that_went_apart_are_not_published(spark: SparkSession, table_n
         rd.cdc.stream(spark.readStream.text(str(tmp_path)), table, "id", branch="ingest", publish="mian")
 
 
+def test_what_a_stopped_stream_leaves_is_published_at_its_next_start(
+    spark: SparkSession, table_name: str, tmp_path: Path
+) -> None:
+    table = create(spark, table_name, COLUMNS, properties=EDV)
+    events = EventFolder(tmp_path)
+    events.add([event("c", None, {"id": 1, "v": "a"})])
+    running = events.start(spark, table, **BRANCHES)
+    running.query.awaitTermination()
+    running.stop()
+    assert running.await_termination()
+    assert table.refresh().metadata.head("main") is None
+    events.run(spark, table, **BRANCHES)
+    metadata = table.refresh().metadata
+    assert metadata.head("main") == metadata.head("ingest") is not None
+
+
 def test_a_restart_publishes_what_a_crash_left(
     spark: SparkSession, table_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -214,6 +214,33 @@ def test_a_debt_that_grows_too_large_is_resolved(spark: SparkSession, table_name
         events.run(spark, table, resolve_every=0)
 
 
+def test_what_a_batch_fails_on_is_an_error_of_ours(
+    spark: SparkSession, table_name: str, events: EventFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = create(spark, table_name, "id bigint NOT NULL, v string", properties=EDV)
+    events.add(["no"])
+    source = spark.readStream.text(str(events.folder / "inbox"))
+
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("a fault of our own")
+
+    good = source.selectExpr("1L id", "value v")
+    with monkeypatch.context() as patch:
+        patch.setattr("rowdelta.cdc.running.take_batch", fail)
+        running = rd.cdc.stream(good, table, "id").start(str(events.folder / "fault"), available_now=True)
+        with pytest.raises(rd.RowDeltaError, match="a batch failed: ValueError: a fault of our own"):
+            running.await_termination()
+        patch.setattr("rowdelta.cdc.running.take_batch", lambda *_, **__: spark.table("lake.db.nowhere"))
+        running = rd.cdc.stream(good, table, "id").start(str(events.folder / "fault"), available_now=True)
+        with pytest.raises(rd.InputError, match="TABLE_OR_VIEW_NOT_FOUND"):
+            running.await_termination()
+    (events.folder / "broken" / "offsets").mkdir(parents=True)
+    (events.folder / "broken" / "offsets" / "0").write_text("no offsets")
+    with pytest.raises(rd.RowDeltaError) as found:
+        rd.cdc.stream(good, table, "id").start(str(events.folder / "broken"), available_now=True).await_termination()
+    assert "offset" in str(found.value)
+
+
 def test_rows_with_an_op_column_are_taken(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     table = create(spark, table_name, COLUMNS, properties=EDV)
     schema = "id bigint, v string, n int, op string, seq int, at timestamp"

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from typer.testing import CliRunner
 
 import rowdelta as rd
-from rowdelta.cli import puffin, warehouse
+from rowdelta.cli import changes, puffin, warehouse
 from rowdelta.cli.app import app, main
 from rowdelta.cli.failures import short_message
 from rowdelta.cli.output import print_rows
@@ -203,6 +203,13 @@ def test_a_missing_warehouse_is_made_by_a_statement_that_makes_something_in_it(
         assert "no warehouse at" in error.message
         assert "CREATE" in str(error.hint)
     assert isinstance(CliRunner().invoke(app, ["read", "db.t", *place]).exception, rd.TableError)
+
+
+def test_a_long_text_that_makes_nothing_is_looked_through_once() -> None:
+    for text in (" " * 5_000, "-- a\n" * 5_000, "/* a */ " * 5_000, "/*" * 5_000, "--" * 5_000):
+        assert changes._CREATES.match(f"{text}SELECT 1") is None
+    assert changes._CREATES.match("/* a */" * 5_000 + "create table t") is not None
+    assert changes._CREATES.match("-- a CREATE") is None
 
 
 def test_numbers_of_rows_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:

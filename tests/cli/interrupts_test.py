@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rowdelta.cli import interrupts
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -22,7 +24,7 @@ ENDED = 130
 LONGEST_SECONDS = 60.0
 # A command that takes long, without Spark: `reading` may be dropped at once, `writing` has to be ended in order.
 FAKE = """
-import sys, time
+import atexit, sys, time
 from rowdelta.cli.interrupts import in_order, run_command
 
 stopped = []
@@ -40,7 +42,21 @@ def writing():
         print("undone", flush=True)
         raise RuntimeError("because of the interrupt")
 
-sys.exit(run_command({"reading": reading, "writing": writing}[sys.argv[1]]))
+def stop_fails():
+    stopped.append(1)
+    raise OSError("no connection")
+
+def stopping():
+    atexit.register(print, "cleared")
+    with in_order(stop_fails):
+        print("now", flush=True)
+        while not stopped:
+            time.sleep(0.05)
+        time.sleep(0.2)
+        print("undone", flush=True)
+        return 0
+
+sys.exit(run_command({"reading": reading, "writing": writing, "stopping": stopping}[sys.argv[1]]))
 """
 
 
@@ -131,13 +147,23 @@ def test_a_program_that_is_interrupted_while_the_jvm_starts_leaves_none(tmp_path
 
 
 @linux
-@pytest.mark.parametrize(("what", "out"), [("reading", ""), ("writing", "undone\n")])
+@pytest.mark.parametrize(("what", "out"), [("reading", ""), ("writing", "undone\n"), ("stopping", "undone\ncleared\n")])
 def test_a_write_is_ended_in_order_and_all_else_at_once(tmp_path: Path, what: str, out: str) -> None:
     with child(["-c", FAKE, what], tmp_path) as made:
         assert made.process.stdout is not None
         assert made.process.stdout.readline() == "now\n"
         assert made.interrupt(group=True) == (ENDED, out, "Interrupted\n")
         assert made.left() == []
+
+
+def test_a_write_does_not_begin_after_the_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = interrupts._Command(lambda: 0)
+    monkeypatch.setattr(interrupts, "_current", command)
+    with interrupts.in_order(lambda: None):
+        assert command.interrupt() is not None
+    assert command.interrupt() is None
+    with pytest.raises(KeyboardInterrupt), interrupts.in_order(lambda: None):
+        raise AssertionError("it has begun")
 
 
 @linux

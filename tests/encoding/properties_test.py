@@ -80,6 +80,11 @@ def test_a_bad_value_is_refused_with_the_property_and_the_value(name: str, value
     assert error.value.hint.startswith("use ")
 
 
+def test_the_hint_takes_both_names_of_a_vector() -> None:
+    for word in ("equality-delete-vector", "Deletion-Vector"):
+        assert DeleteProperties.from_mapping({HINT: word}).hint == "deletion-vector"
+
+
 def test_the_old_strategy_equality_prefers_vectors_but_does_not_enable_them() -> None:
     with pytest.warns(DeprecationWarning, match=r"write\.delete\.strategy \('equality'\) is deprecated: set write"):
         parsed = DeleteProperties.from_mapping({STRATEGY: "equality"})

@@ -94,6 +94,8 @@ def test_who_can_read_the_table_follows_its_version_and_its_vectors(spark: Spark
     assert table.debt().readers == "engines that read equality deletes"
     table.delete_keys(keys(spark, 5_000), key="id").execute()
     debt = table.debt()  # a vector beyond all bounds stops nobody
+    told = [(kind["content"], kind["encoding"]) for kind in json.loads(debt.to_json())["kinds"]]
+    assert sorted(told) == [("equality", "equality-delete-vector"), ("equality", "full-row")]
     assert debt.readers == "engines that read equality deletes"
     assert (debt.delete_files, debt.dangling_files, debt.keys) == (2, 1, 2)
     assert [(advice.action, advice.command) for advice in debt.advice] == [("remove dangling", ("remove-dangling",))]

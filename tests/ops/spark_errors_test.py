@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 import pytest
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
 from rowdelta.iceberg import TableHandle, quiet_tasks
+from rowdelta.iceberg.spark_errors import our_error
 from tests.support.tables import create
 
 if TYPE_CHECKING:
@@ -190,6 +192,12 @@ def test_a_file_that_is_missing_or_damaged_is_named(
             assert str(path) in text
             assert "commit" not in text
     path.write_bytes(whole)
+    loggers = next(
+        found for found in sys.modules["rowdelta.iceberg.spark_errors"]._loggers.values() if found is not None
+    )
+    assert str(path) in str(loggers.unread)
+    with quiet_tasks(spark):
+        assert str(loggers.unread) == ""
     assert printed() == ""
 
 
@@ -205,6 +213,16 @@ def test_a_commit_fails_only_where_it_was_asked_for(
     monkeypatch.setattr(sys.modules["rowdelta.iceberg.commit"], "pass_files", fails)
     text = told(lambda: created.update().set("amount", 0).where("id = 1").execute(), rd.TableError)
     assert text == "the snapshot cannot be made, nothing was committed: AnalysisException: no"
+
+
+def test_only_the_error_of_a_job_is_said_to_be_one(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    with pytest.raises((PySparkException, Py4JError)) as of_java:
+        jvm.java.nio.file.Files.size(jvm.java.io.File("/nowhere/at/all").toPath())
+    assert our_error(of_java.value, spark).message == "NoSuchFileException: /nowhere/at/all"
+    cause = jvm.java.io.IOException("disk full")
+    of_task = Py4JJavaError("", jvm.org.apache.spark.SparkException("Job aborted", cause))
+    assert our_error(of_task, spark).message == "a Spark job failed: IOException: disk full"
 
 
 def test_only_work_of_ours_keeps_the_log_quiet(spark: SparkSession, printed: Callable[[], str]) -> None:

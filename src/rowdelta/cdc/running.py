@@ -9,13 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from py4j.protocol import Py4JError
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 
 from rowdelta.cdc.batches import take_batch
 from rowdelta.cdc.marks import BatchMark, last_number
 from rowdelta.cdc.policy import live_equality_deletes
 from rowdelta.cdc.progress import BatchProgress, tell
 from rowdelta.errors import CommitConflictError, RowDeltaError
+from rowdelta.iceberg.spark_errors import our_error
 from rowdelta.table import Table
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class RunningStream:
         self._commits = 0
         self._round: int | None = None
         self._error: BaseException | None = None
+        self._is_given_up = False
         self.progress: list[BatchProgress] = []
 
     @property
@@ -103,6 +105,8 @@ class RunningStream:
         except Exception as error:
             self._error = error
             if not self._is_stopped:
+                if isinstance(error, (PySparkException, Py4JError)):
+                    self._error = our_error(error, self._table._handle.spark)  # noqa: SLF001 - its own table
                 raise
             if isinstance(error, RowDeltaError) and not _is_interruption(error):
                 raise error from None  # its causes would make the text long, see `_GivenUpError`
@@ -166,24 +170,31 @@ class RunningStream:
     def await_termination(self, timeout: int | None = None) -> bool:
         """Waits until the stream stops, or for some seconds; returns whether it has stopped.
 
+        A stream that has come to its own end publishes what is left to publish. After `stop()` that is left to the
+        next start.
+
         Raises:
-            RowDeltaError: A batch failed; nothing of it is in the table.
+            RowDeltaError: A batch failed, and nothing of it is in the table; or the source did, or what is called
+                after a batch.
         """
         try:
             ended = self.query.awaitTermination() if timeout is None else self.query.awaitTermination(timeout)
-        except StreamingQueryException:
+        except StreamingQueryException as error:
             if isinstance(self._error, RowDeltaError):
                 raise self._error from None  # its trace is Java's
-            raise
+            if self._error is None:  # Spark failed outside of a batch, at the source for example
+                raise our_error(error, self._table._handle.spark) from None  # noqa: SLF001 - its own table
+            raise RowDeltaError(f"a batch failed: {type(self._error).__name__}: {self._error}") from self._error
         stopped = ended is None or bool(ended)
         if stopped:
             with self._busy:  # a batch that is being given up has its mark on what is committed through this table
-                if self._stream.policy.is_behind(self._table):
+                if not self._is_given_up and self._stream.policy.is_behind(self._table):
                     self._stream.policy.resolve(self._table)
         return stopped
 
     def stop(self) -> None:
         """Stops the stream; the batch that is being taken is given up, and comes again after a restart."""
+        self._is_given_up = True
         self.query.stop()
         with self._busy:  # Spark does not wait for the part of a batch that runs in Python, such as its commit
             pass

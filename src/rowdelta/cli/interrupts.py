@@ -32,12 +32,13 @@ class _Command:
 
     Attributes:
         done: Set at its end.
-        stop: What makes it end where it must not just be dropped; None where it may be.
     """
 
     def __init__(self, work: Callable[[], int]) -> None:
         self.done = threading.Event()
-        self.stop: Callable[[], None] | None = None
+        self._lock = threading.Lock()
+        self._is_interrupted = False
+        self._stop: Callable[[], None] | None = None
         self.thread = threading.Thread(target=self._run, args=(work,), name="command", daemon=True)
         self._outcome: int | BaseException = 1
 
@@ -48,6 +49,24 @@ class _Command:
             self._outcome = error
         finally:
             self.done.set()
+
+    def begin_in_order(self, stop: Callable[[], None]) -> None:
+        """From now on it must not just be dropped; `stop` makes it end. Once it is interrupted, it does not begin."""
+        with self._lock:
+            if self._is_interrupted:
+                raise KeyboardInterrupt
+            self._stop = stop
+
+    def end_in_order(self) -> None:
+        """From now on it may be dropped again."""
+        with self._lock:
+            self._stop = None
+
+    def interrupt(self) -> Callable[[], None] | None:
+        """Notes the interrupt; returns what makes it end where it must not just be dropped."""
+        with self._lock:
+            self._is_interrupted = True
+            return self._stop
 
     def outcome(self) -> int:
         """Its exit code; raises what it failed with."""
@@ -84,6 +103,9 @@ def in_order(stop: Callable[[], None] | None = None) -> Iterator[None]:
 
     Args:
         stop: What makes it end; by default its Spark jobs are cancelled, so that it fails and cleans up after itself.
+
+    Raises:
+        KeyboardInterrupt: The command was interrupted before this work began.
     """
     from pyspark import SparkContext
 
@@ -94,13 +116,13 @@ def in_order(stop: Callable[[], None] | None = None) -> Iterator[None]:
         yield
         return
     context = SparkContext._active_spark_context  # noqa: SLF001 - the only way to ask without starting one
-    if context is not None:
-        context.addJobTag(tag)
-    command.stop = stop or (lambda: end_work(command.thread, tag, command.done.wait))
+    command.begin_in_order(stop or (lambda: end_work(command.thread, tag, command.done.wait)))
     try:
+        if context is not None:
+            context.addJobTag(tag)
         yield
     finally:
-        command.stop = None
+        command.end_in_order()
         if context is not None:
             context.removeJobTag(tag)
 
@@ -120,12 +142,15 @@ def _end(command: _Command) -> None:
     # What fails from now on fails because of the interrupt.
     logging.disable(logging.CRITICAL)
     sys.stderr = io.StringIO()
+    stop = command.interrupt()
+    if stop is not None:
+        with suppress(Exception):
+            stop()
+        command.done.wait()
     with suppress(Exception):
-        if command.stop is not None:
-            command.stop()
-            command.done.wait()
         atexit._run_exitfuncs()  # noqa: SLF001 - scratch files go while the JVM is there; nobody else would do it
-    end_jvm()
+    with suppress(Exception):
+        end_jvm()
     command.done.wait(_LAST_SECONDS)
     with suppress(OSError, ValueError):
         sys.stdout.flush()

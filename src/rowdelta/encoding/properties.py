@@ -23,7 +23,8 @@ DELETE_STRATEGY: Final = "write.delete.strategy"
 HINT_AUTO: Final = "auto"
 HINT_DELETION_VECTOR: Final = "deletion-vector"
 HINT_FULL_ROW: Final = "full-row"
-HINTS: Final = (HINT_AUTO, HINT_DELETION_VECTOR, HINT_FULL_ROW)
+HINT_EQUALITY_VECTOR: Final = "equality-delete-vector"  # what people call the same for deletes by key
+HINTS: Final = (HINT_AUTO, HINT_EQUALITY_VECTOR, HINT_DELETION_VECTOR, HINT_FULL_ROW)
 
 CODEC_INT: Final = "int"
 CODEC_DATE: Final = "date"
@@ -47,7 +48,8 @@ class DeleteProperties:
     """The properties of one table, parsed; each default is what a table without the property means.
 
     Attributes:
-        hint: The preferred encoding: `auto`, `deletion-vector` or `full-row`.
+        hint: The preferred encoding: `auto`, `deletion-vector` (also where it is called `equality-delete-vector`) or
+            `full-row`.
         equality_vector_enabled: Equality delete vectors may be written.
         equality_vector_codecs: The codecs that vectors of version 2 may use; none means version 1 only.
         equality_vector_max_sparsity: The widest range of values for each key in a vector.
@@ -88,8 +90,9 @@ class DeleteProperties:
             Hint: use true or false
         """
         prefers_equality = _prefers_equality(properties, stacklevel + 1)
+        hint = _word(properties, ENCODING_HINT, HINTS, HINT_DELETION_VECTOR if prefers_equality else HINT_AUTO)
         return cls(
-            hint=_word(properties, ENCODING_HINT, HINTS, HINT_DELETION_VECTOR if prefers_equality else HINT_AUTO),
+            hint=HINT_DELETION_VECTOR if hint == HINT_EQUALITY_VECTOR else hint,
             equality_vector_enabled=_boolean(properties, EQUALITY_VECTOR_ENABLED, default=False),
             equality_vector_codecs=_words(properties, EQUALITY_VECTOR_CODECS, CODECS),
             equality_vector_max_sparsity=_positive(properties, EQUALITY_VECTOR_MAX_SPARSITY, DEFAULT_MAX_SPARSITY),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 JavaError = (Py4JJavaError, PySparkException)
+_FEW: Final = 20  # causes can go round in a circle
 
 
 def java_name(error: BaseException) -> str:
@@ -20,11 +21,20 @@ def java_name(error: BaseException) -> str:
 
 
 def java_causes(error: BaseException) -> Iterator[tuple[str, str]]:
-    """The names and messages of the Java exception behind an error, and of all that caused it."""
-    java: Any = getattr(error, "java_exception", None)
-    while java is not None:
-        yield str(java.getClass().getSimpleName()), str(java.getMessage())
-        java = java.getCause()
+    """The names and messages of the Java exception behind an error, and of all that caused it.
+
+    They end where Java no longer answers. A PySpark exception keeps the one of Java in a place of its own.
+    """
+    java: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    for _ in range(_FEW):
+        if java is None:
+            return
+        try:
+            found = str(java.getClass().getSimpleName()), str(java.getMessage() or "")
+            java = java.getCause()
+        except (Py4JError, OSError):
+            return
+        yield found
 
 
 def java_message(error: BaseException) -> str:

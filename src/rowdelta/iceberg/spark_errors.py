@@ -25,7 +25,9 @@ from pyspark.errors import (
 from pyspark.logger import PySparkLogger
 
 from rowdelta.errors import InputError, RowDeltaError, SessionError
+from rowdelta.iceberg.java_errors import java_causes
 from rowdelta.iceberg.jvm_packages import known_packages
+from rowdelta.iceberg.metadata_columns import METADATA_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,15 +48,13 @@ _CAUSE: Final = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
 # Exceptions that only say that there was another one.
 _WRAPPER: Final = re.compile(
     r"Exception thrown in awaitResult|Job aborted|Writing job aborted|Task failed|Task \d+ in stage"
-    r"|\[TASK_WRITE_FAILED\]|\[FAILED_EXECUTE_UDF\]|Multiple failures in stage"
+    r"|\[STREAM_FAILED\]|\[TASK_WRITE_FAILED\]|\[FAILED_EXECUTE_UDF\]|Multiple failures in stage"
 )
+_OF_SPARK: Final = re.compile(r"Spark\w*Exception")
 _ORIGINAL: Final = "_spark_error"
 _ALIKE: Final = 0.75
-_FEW_CAUSES: Final = 20
 _OURS: Final = "__rd_"
-_METADATA_COLUMNS: Final = frozenset(
-    {"_file", "_pos", "_spec_id", "_partition", "_deleted", "_row_id", "_last_updated_sequence_number"}
-)
+_TABLE: Final = re.compile(r"^(?:`[^`]*`\.){2,}(?=`)")  # a column of a table without an alias
 _SUGGESTIONS: Final = re.compile(r" Did you mean one of the following\? \[(.*?)\]\.")
 _WRONG_INPUT: Final = (
     AnalysisException,
@@ -132,8 +132,8 @@ def _stopped() -> SessionError:
     )
 
 
-def our_error(error: Exception, spark: SparkSession) -> RowDeltaError:
-    """An error of Spark or Java in our words."""
+def our_error(error: Exception, spark: SparkSession | None = None) -> RowDeltaError:
+    """An error of Spark or Java in our words; with the session, also the file that could not be read."""
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if condition is not None and condition.startswith("UNRESOLVED_COLUMN"):
         return _unknown_column(short_message(str(error)))
@@ -154,7 +154,7 @@ def our_error(error: Exception, spark: SparkSession) -> RowDeltaError:
 def _unknown_column(message: str) -> InputError:
     """Spark suggests what it finds in the frame, which has columns that no one knows of."""
     found = _SUGGESTIONS.search(message)
-    offered = [] if found is None else [name for name in found[1].split(", ") if not _is_hidden(name)]
+    offered = [] if found is None else [_TABLE.sub("", name) for name in found[1].split(", ") if not _is_hidden(name)]
     wanted = re.search(r"with name (`.*`) cannot", message)
     name = "" if wanted is None else wanted[1]
     close = [other for other in offered if _are_alike(name, other)]
@@ -174,33 +174,26 @@ def _are_alike(name: str, other: str) -> bool:
 
 def _is_hidden(name: str) -> bool:
     last = name.rpartition(".")[2].strip("`").lower()
-    return last.startswith(_OURS) or last in _METADATA_COLUMNS
+    return last.startswith(_OURS) or last in METADATA_COLUMNS
 
 
-def _job_message(error: Exception, spark: SparkSession) -> str:
+def _job_message(error: Exception, spark: SparkSession | None) -> str:
     """What a job failed on: the first exception that says more than that there was another, and the one below all."""
-    causes = [(kind, text) for kind, text in _java_causes(error) if text and not _WRAPPER.match(text)]
+    chain = list(java_causes(error))
+    causes = [(kind, text) for kind, text in chain if text and not _WRAPPER.match(text)]
     if not causes:
         return short_message(str(error), getattr(error, "_stackTrace", None) or str(error))
     (kind, text), (root, reason) = causes[0], causes[-1]
-    told = f"a Spark job failed: {kind}: {text}"
+    told = f"a Spark job failed: {kind}: {text}" if _is_of_job(chain) else f"{kind}: {text}"
     file = _unread_file(spark, [text for _, text in causes])
     if file is not None and file not in told:
         told = f"cannot read {file}: {kind}: {text}"
     return short_message(told if reason in text else f"{told}\nbecause of {root}: {reason}")
 
 
-def _java_causes(error: Exception) -> list[tuple[str, str]]:
-    """The names and messages of a Java exception and of all that caused it, as far as Java still answers."""
-    java: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    found: list[tuple[str, str]] = []
-    try:
-        while java is not None and len(found) < _FEW_CAUSES:
-            found.append((str(java.getClass().getSimpleName()), str(java.getMessage() or "")))
-            java = java.getCause()
-    except (Py4JError, OSError):
-        return found
-    return found
+def _is_of_job(chain: Sequence[tuple[str, str]]) -> bool:
+    """Whether exceptions come from a job; a catalog or a file system fails without one."""
+    return any(_OF_SPARK.fullmatch(kind) or "Job aborted" in text for kind, text in chain)
 
 
 def short_message(text: str, trace: str = "") -> str:
@@ -259,7 +252,8 @@ class _Loggers:
         settings: Its settings.
         quiet: Loggers by name that say nothing, and the one of Iceberg's reader, which is heard here alone.
         before: The loggers of these names that had settings of their own.
-        unread: What the reader has said: the files that could not be read, each with the reason.
+        unread: What the reader has said since somebody first wanted it quiet: the files that could not be read, each
+            with the reason.
     """
 
     context: Any
@@ -306,6 +300,8 @@ def _set_quiet(jvm: Any, *, quiet: bool) -> None:
         found = _loggers[jvm]
         if found is None:
             return
+        if quiet:  # not at the end: an error that is being told may be about a file in it
+            found.unread.getBuffer().setLength(0)
         for name in found.quiet if not quiet else found.before:
             found.settings.removeLogger(name)
         for name, logger in (found.quiet if quiet else found.before).items():
@@ -340,9 +336,9 @@ def _find_loggers(jvm: Any) -> _Loggers | None:
     return _Loggers(context, settings, quiet, before, unread)
 
 
-def _unread_file(spark: SparkSession, reasons: Sequence[str]) -> str | None:
+def _unread_file(spark: SparkSession | None, reasons: Sequence[str]) -> str | None:
     """The file that a task could not read for one of some reasons, where that is known."""
-    found = None if spark._jvm is None else _loggers.get(known_packages(spark._jvm))
+    found = None if spark is None or spark._jvm is None else _loggers.get(known_packages(spark._jvm))
     if found is None:
         return None
     for line in reversed(str(found.unread).splitlines()):

@@ -301,7 +301,7 @@ class _KindCount:
         return KindDebt(
             kind=_KINDS[kind],
             content=content.value,
-            encoding=encoding.value,
+            encoding=encoding.shown(content),
             files=self.files,
             records=self.records,
             bytes=self.size,

@@ -169,7 +169,7 @@ class KeyWriter:
             full = estimated_full_size(self._handle, new.file.record_count)
             log.info(
                 "%s file: %s (%d bytes; whole rows would take about %s)",
-                new.encoding,
+                new.encoding.shown(FileContent.EQUALITY),
                 new.file.path,
                 new.file.file_size_in_bytes,
                 "an unknown size" if full is None else f"{full} bytes",

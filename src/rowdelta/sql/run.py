@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.iceberg import name_rule
+from rowdelta.iceberg.metadata_columns import METADATA_COLUMNS
 from rowdelta.iceberg.names import find_table
 from rowdelta.iceberg.parser import check_syntax, parse_statement, substitute_variables
 from rowdelta.sql.change import Change
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.names import NamedTable
     from rowdelta.ops import Operation, Result
 
-_METADATA_COLUMNS: Final = frozenset(
-    {"_file", "_pos", "_spec_id", "_partition", "_deleted", "_row_id", "_last_updated_sequence_number"}
-)
 _OPERATIONS = {"DELETE": delete_operation, "UPDATE": update_operation, "MERGE": merge_operation}
 
 
@@ -84,7 +82,7 @@ def sql(spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] 
     bound = written.all()
     target = _target(spark, statement, bound)
     found, edited = survey(statement.node, bound, name_rule(spark)), EditedText(bound)
-    as_stored = any(column.parts[-1].lower() in _METADATA_COLUMNS for column in found.columns)
+    as_stored = any(column.parts[-1].lower() in METADATA_COLUMNS for column in found.columns)
     with closing(LiveViews(spark, as_stored=as_stored)) as views, as_written(spark, written, edited):
         if target is None:
             substitute_tables(spark, found, edited, views)
