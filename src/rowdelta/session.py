@@ -51,7 +51,7 @@ def session(
     started with Iceberg (and with Delta, for `delta=True`).
 
     Args:
-        warehouse: The folder (or URI) of the catalog; a folder is made when it is missing. Left out, there are only
+        warehouse: The folder (or URI) of the catalog; a folder is made when it is missing. By default there are only
             the catalogs that `config` describes.
         catalog: The catalog's name in SQL, as in `lake.db.orders`.
         delta: Also load Delta Lake into the session.
@@ -217,7 +217,7 @@ def _noted_launch() -> Iterator[None]:
 
 def end_jvm() -> None:
     """Ends the JVM that was started here, with all that it may still be starting; Spark cannot be used after that."""
-    _signal_jvm(signal.SIGTERM)
+    _end_processes(at_once=False)
     for process in _launched:
         with suppress(subprocess.TimeoutExpired):
             process.wait(_END_SECONDS)
@@ -226,13 +226,16 @@ def end_jvm() -> None:
 
 def kill_jvm() -> None:
     """Ends it without waiting for anything."""
-    _signal_jvm(signal.SIGKILL)
+    _end_processes(at_once=True)
 
 
-def _signal_jvm(sign: signal.Signals) -> None:
+def _end_processes(*, at_once: bool) -> None:
     for process in _launched:
         with suppress(OSError, AttributeError):  # it has ended, or has not begun
-            os.killpg(process.pid, sign)
+            if sys.platform == "win32":  # it has no groups of processes, and no signals that kill
+                process.kill()
+            else:
+                os.killpg(process.pid, signal.SIGKILL if at_once else signal.SIGTERM)
 
 
 def _end_stopped_jvm() -> None:

@@ -254,7 +254,7 @@ class Table:
             keys: The keys; other columns are ignored. A null key deletes the rows where the column is null. Without
                 any key there is nothing to do, and no snapshot.
             key: The column or columns that make up the key.
-            encoding: `equality-delete-vector`, `hash-map` or `full-row`: use this one or fail. Left out, the table's
+            encoding: `equality-delete-vector`, `hash-map` or `full-row`: use this one or fail. By default the table's
                 properties decide, and what is not possible falls back to standard delete files.
             scope: `auto` files deletes by partition where the key columns determine it, and no rows were written under
                 another spec; otherwise they are for the whole table. `global` is always for the whole table. With
@@ -294,7 +294,7 @@ class Table:
             key: The column or columns that identify a row.
             order_by: What grows from an older change of a key to a newer one; several are compared one by one, and a
                 null is oldest. It orders the changes of this call alone. The row in the table is not read, so an older
-                change that comes in a later call replaces it all the same.
+                change still replaces it if it arrives in a later call.
             delete_when: Which changes delete their key, as a SQL predicate or a Column.
             columns: Set these alone and keep the rest of an existing row; this reads the table, as a merge does.
             tie: `error` when two different changes of a key are equally new, or `any` to take one of them.

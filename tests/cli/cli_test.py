@@ -3,20 +3,23 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from py4j.protocol import Py4JError
 from pyroaring import BitMap64
+from pyspark.errors import AnalysisException, PySparkException
 from typer.testing import CliRunner
 
 import rowdelta as rd
 from rowdelta.cli.app import app
+from rowdelta.cli.files import read_rows
 from rowdelta.codec import Blob, EqualityDeleteVector, PuffinWriter, encode_edv_file, encode_vector, get_codec
+from tests.support.tables import create
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
 runner = CliRunner()
@@ -160,5 +163,38 @@ def test_a_line_that_is_not_json_is_named(
             '{"id": 2, "name":\n'
             'Hint: each line is one object, such as {"id": 1}'
         )
+    upper = tmp_path / "ROWS.JSON"
+    upper.write_text("{")
+    done = runner.invoke(app, ["upsert", name, "--changes", str(upper), "--key", "id", "--warehouse", str(warehouse)])
+    assert f"{upper}, line 1 is not a JSON object" in str(done.exception)
     assert spark.table(table_name).count() == 0
+    assert "ERROR" not in capfd.readouterr().err
+
+
+def test_a_file_of_json_that_cannot_be_read_is_not_called_wrong_json(
+    spark: SparkSession, table_name: str, tmp_path: Path
+) -> None:
+    table = create(spark, table_name, "id bigint, name string")
+    with pytest.raises(AnalysisException, match="PATH_NOT_FOUND"):
+        read_rows(tmp_path / "gone.json", table)
+    (tmp_path / "rows.json").mkdir()
+    (tmp_path / "rows.json" / "cut.json.gz").write_bytes(b"no gzip")
+    with pytest.raises((PySparkException, Py4JError)) as found:
+        read_rows(tmp_path / "rows.json", table)
+    assert "FAILED_READ_FILE" in str(found.value)
+
+
+def test_rows_that_cannot_be_read_are_told_in_few_words(
+    spark: SparkSession, warehouse: Path, table_name: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    create(spark, table_name, "id bigint, name string")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 'a')")
+    path = Path(spark.table(f"{table_name}.files").first()["file_path"])  # type: ignore[index]
+    path.unlink()
+    name = table_name.removeprefix("lake.")
+    for words in (["read", name], ["sql", f"SELECT * FROM {table_name}"]):
+        done = runner.invoke(app, [*words, "--warehouse", str(warehouse)])
+        assert isinstance(done.exception, rd.RowDeltaError)
+        assert str(path) in done.exception.message
+        assert "\tat " not in done.exception.message
     assert "ERROR" not in capfd.readouterr().err

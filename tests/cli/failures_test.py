@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 import rowdelta as rd
 from rowdelta.cli import changes, puffin, warehouse
 from rowdelta.cli.app import app, main
-from rowdelta.cli.failures import short_message
 from rowdelta.cli.output import print_rows
+from rowdelta.iceberg.spark_errors import short_message
 
 REST_DOWN = (
     "An error occurred while calling o77.sql.\n: org.apache.iceberg.exceptions.RESTException: Error occurred while "
@@ -130,15 +130,15 @@ def test_a_value_that_sets_nothing_is_a_wrong_call(values: list[str], message: s
     [
         (("resolve", "--memory", "lots"), "memory='lots' is not a size; write it as 512m or 2g"),
         (("compact", "--memory", "1k"), "memory='1k' is too little to work with"),
-        (("compact", "--strategy", "best"), "'best' is none of binpack, sort, zorder"),
-        (("compact", "--option", "fast"), "'fast' is no option; write --option name=value"),
+        (("compact", "--strategy", "best"), "'best' is not one of binpack, sort, zorder"),
+        (("compact", "--option", "fast"), "'fast' is not an option; write --option name=value"),
         (("rewrite-deletes", "--target-size", "big"), "target_size='big' is not a size"),
         (("rewrite-deletes", "--to", "dv"), "unknown delete encoding 'dv'"),
-        (("upsert", "--changes", __file__, "--key", "id"), "failures_test.py is no kind of file that is known"),
+        (("upsert", "--changes", __file__, "--key", "id"), "failures_test.py: unsupported file type; use one of"),
         (("merge", "--source", __file__, "--on", "id"), "use one of .parquet, .orc, .csv, .json, .jsonl"),
-        (("delete-keys", "--keys", __file__), "is no kind of file that is known"),
-        (("delete", "--where", "true", "--mode", "fast"), "'fast' is none of merge-on-read, copy-on-write"),
-        (("update", "--where", "true", "--set", "a=1", "--isolation", "none"), "is none of serializable, snapshot"),
+        (("delete-keys", "--keys", __file__), "unsupported file type"),
+        (("delete", "--where", "true", "--mode", "fast"), "'fast' is not one of merge-on-read, copy-on-write"),
+        (("update", "--where", "true", "--set", "a=1", "--isolation", "none"), "is not one of serializable, snapshot"),
         (("expire", "--older-than", "yesterday"), "older_than is 'yesterday', which is neither a time nor an age"),
         (("remove-orphans", "--older-than", "7 weeks"), "which is neither a time nor an age"),
     ],

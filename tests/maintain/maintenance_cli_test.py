@@ -57,4 +57,4 @@ def test_the_commands_plan_run_and_tell(spark: SparkSession, table_name: str, wa
     assert rows(spark.table(table_name)) == live
     bad = runner.invoke(app, ["compact", table_name, "--warehouse", str(warehouse), "--option", "rewrite-all"])
     assert bad.exit_code == 2
-    assert "--option" in bad.output
+    assert "is not an option" in " ".join(bad.output.replace("│", " ").split())

@@ -40,7 +40,7 @@ class JsonRows:
         time_unit: What numbers in timestamp columns count: `millis`, `micros` or `nanos`.
         decimals: What text in decimal columns is, as in `Debezium`.
         unknown_fields: Fields that are not read, also where only upper and lower case differ: `bad` refuses the record,
-            `ignore` leaves them out. Left out, `ignore` where a schema is given, and `bad` otherwise.
+            `ignore` leaves them out. By default `ignore` where a schema is given, and `bad` otherwise.
         options: Options of Spark's JSON reader.
 
     Examples:

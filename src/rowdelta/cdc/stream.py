@@ -126,7 +126,7 @@ def stream(
         table: The table.
         key: The column or columns that identify a row.
         order_by: What grows from an older change of a key to a newer one. It orders the changes of one batch: an older
-            change that comes in a later batch wins all the same. The formats `debezium` and `delta` know their own
+            change still wins if it arrives in a later batch. The formats `debezium` and `delta` know their own
             order, and refuse another; it holds within a batch, too.
         format: `changes` (rows by the names of the table's columns), `debezium`, `delta` (Delta's change data feed), or
             `rd.cdc.OpColumn(...)`, `rd.cdc.JsonRows(...)`, `rd.cdc.Debezium(...)`, `rd.cdc.DeltaFeed()` with options.

@@ -42,9 +42,10 @@ def run_sql(text: str, place: Place) -> DataFrame:
 
 def show_frame(frame: DataFrame, limit: int, *, as_json: bool) -> None:
     """Prints the first rows of a frame; a statement without columns says that it is done."""
-    from rowdelta.iceberg import rows_to_show
+    from rowdelta.iceberg import quiet_tasks, rows_to_show, spark_errors
 
-    rows = rows_to_show(frame.limit(limit).toArrow()) if frame.columns else []
+    with spark_errors(frame.sparkSession), quiet_tasks(frame.sparkSession):
+        rows = rows_to_show(frame.limit(limit).toArrow()) if frame.columns else []
     if as_json:
         print_json(rows)
     elif rows:

@@ -89,7 +89,7 @@ def _show_origins(error: BaseException | None) -> None:
 
 
 def _run(function: Callable[..., Any], values: dict[str, Any]) -> None:
-    from rowdelta.cli.failures import spark_errors
+    from rowdelta.cli.failures import in_our_words
 
-    with spark_errors():
+    with in_our_words():
         function(**values)

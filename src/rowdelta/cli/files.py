@@ -14,6 +14,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringTy
 from rowdelta.cli.options import READERS
 from rowdelta.errors import InputError
 from rowdelta.iceberg import quiet_tasks, quote
+from rowdelta.iceberg.java_errors import java_causes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,11 +67,16 @@ def _bad_lines_named(path: Path, spark: SparkSession) -> Iterator[None]:
         with quiet_tasks(spark):
             yield
     except (PySparkException, Py4JError) as error:
-        if READERS[path.suffix] != "json":
+        if READERS[path.suffix.lower()] != "json" or not _is_of_parser(error):
             raise
         for file in sorted(path.glob("*.json*")) if path.is_dir() else [path]:
             _check_lines(file)
         raise InputError(f"{path} is not JSON, one object on each line") from error
+
+
+def _is_of_parser(error: PySparkException | Py4JError) -> bool:
+    """Whether a reader of JSON found something else; a file can also be unreadable."""
+    return any("MALFORMED" in said or kind.startswith("Json") for kind, said in java_causes(error))
 
 
 def _check_lines(path: Path) -> None:

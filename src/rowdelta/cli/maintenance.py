@@ -24,7 +24,7 @@ def _options(texts: list[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name.strip() and equals):
-            raise InputError(f"{text!r} is no option", hint="write --option name=value")
+            raise InputError(f"{text!r} is not an option", hint="write --option name=value")
         found[name.strip()] = value.strip()
     return found
 

@@ -80,7 +80,7 @@ READERS = {".parquet": "parquet", ".orc": "orc", ".csv": "csv", ".json": "json",
 def rows_file(path: Path) -> Path:
     """A callback of an option that names a file of rows: is its kind known?"""
     if path.suffix.lower() not in READERS:
-        raise typer.BadParameter(f"{path.name} is no kind of file that is known; use one of {', '.join(READERS)}")
+        raise typer.BadParameter(f"{path.name}: unsupported file type; use one of {', '.join(READERS)}")
     return path
 
 
@@ -103,7 +103,7 @@ def one_of(*allowed: str) -> Callable[[Any], Any]:
 
     def callback(value: Any) -> Any:
         if value is not None and value not in allowed:
-            raise typer.BadParameter(f"{value!r} is none of {', '.join(allowed)}")
+            raise typer.BadParameter(f"{value!r} is not one of {', '.join(allowed)}")
         return value
 
     return callback

@@ -109,7 +109,7 @@ class TableHandle:
         return self.metadata
 
     def catch_up(self) -> None:
-        """The same, for whoever need not know yet what the metadata says.
+        """The same, where the caller does not need the metadata yet.
 
         Every verb begins with this, in any thread: what Iceberg looks up there must come from the table's own session.
         """

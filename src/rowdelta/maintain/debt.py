@@ -191,6 +191,5 @@ def _readers(format_version: int, kinds: tuple[KindDebt, ...]) -> tuple[str, str
     if files:
         has = "1 standard equality delete file" if files == 1 else f"{files:,} standard equality delete files"
         return EQUALITY_ENGINES, f"{version} and has {has}: {EQUALITY_READERS} read them, {EQUALITY_REFUSERS} do not"
-    if format_version >= _V3:
-        return V3_ENGINES, f"{version}, and its live deletes are by position"
-    return ANY_ENGINE, f"{version}, and its live deletes are by position"
+    what = "its live deletes are by position" if kinds else "it has no live deletes"
+    return V3_ENGINES if format_version >= _V3 else ANY_ENGINE, f"{version}, and {what}"

@@ -41,7 +41,8 @@ _BYTES_PER_TASK: Final = 12 << 20
 class UpsertResult(Result):
     """What an upsert did.
 
-    Nothing is looked up, so that `rows_inserted`, `rows_updated` and `rows_deleted` are not known, and None.
+    Nothing is looked up, so that `rows_inserted`, `rows_updated` and `rows_deleted` are not known, and None, unless
+    `columns` is given: setting some columns reads the table, as a merge does.
 
     Attributes:
         rows_written: The rows that were written, new ones and those that replace others.

@@ -45,7 +45,7 @@ class DeleteDebt(Debt):
         Examples:
             >>> t.debt().show()
             lake.db.orders, branch main: 1 data files, 4 rows, ... B; 0 delete files (0 B) on 0 data files
-            readers: v3 engines (the table is of format version 3 and every live delete is standard)
+            readers: v3 engines (the table is of format version 3, and it has no live deletes)
             ...
             advice   because                                                                    cost  gain  how
             nothing  the table has no deletes, and no old snapshots or small files to speak of
