@@ -281,7 +281,7 @@ def test_verification_refuses_a_change_of_rows_with_examples(
         patched.setattr("rowdelta.maintain.resolution.write_positions", lambda *_: Written([], [], [], {}))
         with pytest.raises(rd.VerificationError, match="10 rows instead of 8") as error:
             table.resolve().execute()
-    assert "+ {'id': 3" in str(error.value)
+    assert '+ {"id":3' in str(error.value)
     assert (head(table), stored_files(table)) == (before, files)
     assert table.resolve(verify=True).execute().verified
     assert ids(spark, table_name) == [0, 1, 2, 5, 6, 7, 8, 9]

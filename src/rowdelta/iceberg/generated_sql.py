@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.sql import DataFrame
 from pyspark.sql.classic import column as classic
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import Column, SparkSession
+
+
+_TEXT: Final = "Ljava/lang/String;"
+_OBJECT: Final = "Ljava/lang/Object;"
+_RESULTS: Final = {
+    "parseExpression": "org/apache/spark/sql/catalyst/expressions/Expression",
+    "parsePlan": "org/apache/spark/sql/catalyst/plans/logical/LogicalPlan",
+}
 
 
 def quote(name: str) -> str:
@@ -85,20 +94,19 @@ class _Spark:
     """The classes of Spark that are needed here, each looked up once: py4j asks all jars for every part of a name."""
 
     parser: Any
-    sessions: Any
     expressions: Any
     datasets: Any
     project: Any
+    parsers: dict[str, tuple[Any, Any]]
 
     def parsed(self, method: str, text: str) -> Any:
-        """What Spark's parser makes of a text in a thread without a session: there it has its default settings."""
-        before = self.sessions.getActiveSession()
-        self.sessions.clearActiveSession()
+        """What Spark's parser makes of a text with default settings, whichever session is active in the thread."""
+        last, parse = self.parsers[method]
         try:
-            return getattr(self.parser, method)(text)
-        finally:
-            if before.isDefined():
-                self.sessions.setActiveSession(before.get())
+            return last.accumulateAndGet(text, parse)
+        except Py4JJavaError:
+            getattr(self.parser, method)(text)  # fails as itself: a proxy wraps what a parser throws
+            raise
 
     def projections(self, texts: Sequence[str]) -> Any:
         """The expressions of a SELECT."""
@@ -115,10 +123,43 @@ def _running() -> _Spark:
 @lru_cache(maxsize=1)
 def _classes(jvm: Any) -> _Spark:
     sql = jvm.org.apache.spark.sql
+    parser = getattr(getattr(sql.catalyst.parser, "CatalystSqlParser$"), "MODULE$")
     return _Spark(
-        parser=getattr(getattr(sql.catalyst.parser, "CatalystSqlParser$"), "MODULE$"),
-        sessions=sql.classic.SparkSession,
+        parser=parser,
         expressions=sql.classic.ExpressionUtils,
         datasets=sql.classic.Dataset,
         project=sql.catalyst.plans.logical.Project,
+        parsers={method: _with_default_settings(jvm, parser, method, kind) for method, kind in _RESULTS.items()},
     )
+
+
+def _with_default_settings(jvm: Any, parser: Any, method: str, result: str) -> tuple[Any, Any]:
+    """A method of the parser as one Java call that has settings of its own.
+
+    Several calls could run in several JVM threads (`PYSPARK_PIN_THREAD=false`), and the active session is a thread's.
+    `SQLConf.withExistingConf` runs a function without arguments, so the text comes to it in a `ThreadLocal`. All is put
+    into an operator for `AtomicReference.accumulateAndGet`, which py4j can call on every version of Java.
+    """
+    handles, types = jvm.java.lang.invoke.MethodHandles, jvm.java.lang.invoke.MethodType
+    settings = "org/apache/spark/sql/internal/SQLConf"
+
+    def found(name: str) -> Any:
+        return jvm.org.apache.spark.util.Utils.classForName(name, True, False)
+
+    def signature(text: str) -> Any:
+        return types.fromMethodDescriptorString(text, found("scala.Function0").getClassLoader())
+
+    def function(kind: str, handle: Any) -> Any:
+        return jvm.java.lang.invoke.MethodHandleProxies.asInterfaceInstance(found(kind), handle)
+
+    lookup, local, text = handles.publicLookup(), jvm.java.lang.ThreadLocal(), found("java.lang.ThreadLocal")
+    get = lookup.findVirtual(text, "get", signature(f"(){_OBJECT}")).bindTo(local).asType(signature(f"(){_TEXT}"))
+    put = lookup.findVirtual(text, "set", signature(f"({_OBJECT})V")).bindTo(local)
+    parse = lookup.findVirtual(parser.getClass(), method, signature(f"({_TEXT})L{result};")).bindTo(parser)
+    run = lookup.findStatic(
+        found(settings.replace("/", ".")), "withExistingConf", signature(f"(L{settings};Lscala/Function0;){_OBJECT}")
+    )
+    run = run.bindTo(jvm.org.apache.spark.sql.internal.SQLConf())
+    run = run.bindTo(function("scala.Function0", handles.foldArguments(parse, get)))
+    operator = handles.dropArguments(handles.filterReturnValue(put, run), 0, [found("java.lang.Object")])
+    return jvm.java.util.concurrent.atomic.AtomicReference(), function("java.util.function.BinaryOperator", operator)

@@ -231,11 +231,12 @@ class Upsert(Operation[UpsertResult]):
         schema, rule = table.metadata.schema, table.name_rule
         key = [schema.find(name, rule).name for name in self._rules.key]
         wanted = [schema.find(name, rule).name for name in self._columns]
-        values = {name: f"s.{quote(name)}" for name in wanted if name not in key}
+        values = {name: F.col(f"s.{quote(name)}") for name in wanted if name not in key}
+        deleted = F.col(f"s.{quote(DELETED)}")
         merge = Merge(table, changes, key, ("t", "s"), mode=None, isolation=None)
-        merge = merge.when_matched_delete(f"s.{DELETED}").when_matched_update(values)
-        new = {name: f"s.{quote(name)}" for name in dict.fromkeys([*key, *wanted])}
-        return merge.when_not_matched_insert(new, f"NOT s.{DELETED}")
+        merge = merge.when_matched_delete(deleted).when_matched_update(values)
+        new = {name: F.col(f"s.{quote(name)}") for name in dict.fromkeys([*key, *wanted])}
+        return merge.when_not_matched_insert(new, ~deleted)
 
     def _merged(self, check: Callable[[], None], started: float) -> UpsertResult:
         batch = check_changes(self._handle, self._changes, self._rules, self._partial())
