@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import rowdelta as rd
 from rowdelta.encoding import DeleteEncoding
-from rowdelta.iceberg import Field, snapshot_files
-from rowdelta.maintain.equality_rewrites import EqualityRewrite
+from rowdelta.iceberg import Field, RowChange, snapshot_files
+from rowdelta.maintain.equality_rewrites import EqualityGroup, EqualityRewrite, _write_keys
+from rowdelta.ops.changes import apply
 from rowdelta.ops.key_files import write_vector
 from tests.support.frames import rows
 from tests.support.tables import VECTORS, append_ids, create, head, keys, one_file, set_properties, stored_files
@@ -32,7 +35,11 @@ def found(table: rd.Table) -> list[tuple[str, str, int, int]]:
     return sorted(tuple(row) for row in listed)
 
 
-def test_full_rows_become_vectors_and_back_and_keep_their_age(spark: SparkSession, table_name: str) -> None:
+def test_full_rows_become_vectors_and_back_and_keep_their_age(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys of one integer column are compared as bitmaps."""
+    monkeypatch.delattr("rowdelta.maintain.same_keys._rows")
     table = create(spark, table_name, SCHEMA, "region", properties=VECTORS)
     some = [(i, region, f"s{i}") for i in range(10) for region in ("EU", "US")]
     one_file(spark, some, SCHEMA).writeTo(table_name).append()
@@ -79,6 +86,29 @@ def test_composite_keys_become_hash_maps_and_back(spark: SparkSession, table_nam
     assert rows(table.read()) == live
     assert table.rewrite_deletes("full-row").execute().equality_deletes == 2
     assert rows(spark.table(table_name)) == live
+
+
+def test_zeros_with_a_sign_and_every_nan_become_keys_of_hash_maps(spark: SparkSession, table_name: str) -> None:
+    """Java tells them apart, Spark does not, and makes one key of them."""
+    table = create(spark, table_name, "id bigint, d double", properties=VECTORS)
+    numbers = np.array([-0.0, np.nan, 2.0])
+    odd = np.array([0xFFF8000000000001], np.uint64).view(np.float64)
+    one_file(spark, list(enumerate([1.0, 2.0, float("nan")])), "id bigint, d double").writeTo(table_name).append()
+    table.refresh()
+    for values in (numbers, odd):
+        _delete_numbers(table, values)
+    table.refresh()
+    assert rows(table.read(columns=["id"])) == [(0,)]
+    assert table.rewrite_deletes("hash-map").execute().equality_deletes == 2
+    assert rows(table.read(columns=["id"])) == [(0,)]
+
+
+def _delete_numbers(table: rd.Table, values: Any) -> None:
+    """Commits a standard equality delete file, as other engines write them."""
+    handle = table._handle
+    column = handle.metadata.schema.find("d")
+    group = EqualityGroup((SimpleNamespace(spec_id=0),), (column,), DeleteEncoding.FULL_ROW)  # type: ignore[arg-type]
+    apply(handle, RowChange(deletes=[_write_keys(handle, group, pa.table({str(column.id): values}))]))
 
 
 def test_many_position_deletes_become_one_for_each_data_file(spark: SparkSession, table_name: str) -> None:

@@ -23,7 +23,7 @@ from rowdelta.ops.key_files import key_values, write_hashed, write_rows, write_v
 from rowdelta.ops.key_input import KeyInput
 from rowdelta.ops.position_files import as_content_file
 from rowdelta.ops.read_back import check_parquet
-from rowdelta.scan import hashed_keys, integer_keys, is_integer
+from rowdelta.scan import hashed_integers, hashed_keys, integer_keys, is_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -155,16 +155,11 @@ class EqualityRewrite:
     def _integers(self, entries: Sequence[DeleteEntry], column: Field) -> IntegerBatch:
         plain = [entry for entry in entries if self._encoding(entry) is not DeleteEncoding.HASH_MAP]
         found = integer_keys(self._handle, self._files, plain, column) if plain else []
-        arrays = [keys.keys for keys in found]
-        has_null = any(keys.has_null for keys in found)
         for entry in entries:
             if entry not in plain:
-                values = hashed_keys(self._handle, entry, [column])[str(column.id)]
-                has_null = has_null or values.null_count > 0
-                numbers = values.drop_null().combine_chunks()
-                width = pa.int32() if numbers.type.bit_width == 32 else pa.int64()  # noqa: PLR2004 - int and date
-                arrays.append(numbers.view(width).to_numpy().astype(np.int64))
-        return IntegerBatch((), sorted_distinct(np.concatenate(arrays)), has_null)
+                found.append(hashed_integers(self._handle, entry, column))
+        has_null = any(keys.has_null for keys in found)
+        return IntegerBatch((), sorted_distinct(np.concatenate([keys.keys for keys in found])), has_null)
 
     def _exact(self, group: EqualityGroup) -> HashedBatch:
         """The distinct keys of a group, of any type, with Spark's hash of each."""

@@ -13,18 +13,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
+from rowdelta.codec import sorted_distinct
 from rowdelta.encoding import DeleteEncoding
 from rowdelta.errors import VerificationError
 from rowdelta.iceberg import arrow_frame, column_path, delete_rows, encoding_of, files_of, parent_files, sql_column
-from rowdelta.scan import hashed_keys, integer_sql, is_integer, vector_keys
+from rowdelta.scan import as_integers, hashed_integers, hashed_keys, integer_sql, is_integer, row_keys, vector_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from rowdelta.iceberg import DeleteEntry, Field, SnapshotFiles, TableHandle, Uncommitted
     from rowdelta.maintain.equality_rewrites import EqualityGroup
+    from rowdelta.scan import IntegerKeys
 
 _FILE: Final = "file"
 _DECIMAL: Final = re.compile(r"decimal\((\d+), ?(\d+)\)")
@@ -77,7 +80,10 @@ def _compare(group: EqualityGroup, path: str, old: pa.Table, new: pa.Table) -> N
 
 
 class _Keys:
-    """The keys of delete files of one snapshot; those of Parquet files are read in one job for each set of columns."""
+    """The keys of delete files of one snapshot; those of Parquet files are read in one job for each set of columns.
+
+    Of one integer column only a word for each 64 neighbouring keys comes home.
+    """
 
     def __init__(
         self,
@@ -88,15 +94,23 @@ class _Keys:
     ) -> None:
         self._handle = handle
         self._read: dict[str, pa.Table] = {}
+        self._integers: dict[str, IntegerKeys] = {}
         by_columns: dict[tuple[Field, ...], list[DeleteEntry]] = defaultdict(list)
         for group, some in zip(groups, entries, strict=True):
             by_columns[group.columns] += [entry for entry in some if not entry.is_vector]
         for columns, rows in by_columns.items():
-            if rows:
+            if rows and _is_one_integer(columns):
+                self._integers |= row_keys(handle, files, rows, columns[0])
+            elif rows:
                 self._read |= _rows(handle, files, rows, columns)
 
     def of(self, columns: Sequence[Field], entries: Iterable[DeleteEntry]) -> pa.Table:
         """The distinct keys of some files, sorted."""
+        if _is_one_integer(columns):
+            found = [self._integer(columns[0], entry) for entry in entries]
+            keys = pa.array(sorted_distinct(np.concatenate([part.keys for part in found])), pa.int64())
+            nulls = pa.nulls(int(any(part.has_null for part in found)), pa.int64())
+            return pa.table({str(columns[0].id): pa.concat_arrays([keys, nulls])})
         table = pa.concat_tables([self._of(columns, entry) for entry in entries])
         distinct = table.group_by(table.column_names).aggregate([])
         return distinct.sort_by([(name, "ascending") for name in table.column_names]).combine_chunks()
@@ -104,11 +118,18 @@ class _Keys:
     def _of(self, columns: Sequence[Field], entry: DeleteEntry) -> pa.Table:
         if not entry.is_vector:
             return self._read[entry.path]
+        return _stored(columns, hashed_keys(self._handle, entry, columns))
+
+    def _integer(self, column: Field, entry: DeleteEntry) -> IntegerKeys:
+        if not entry.is_vector:
+            return self._integers[entry.path]
         if encoding_of(self._handle, entry) is DeleteEncoding.HASH_MAP:
-            return _stored(columns, hashed_keys(self._handle, entry, columns))
-        found = vector_keys(self._handle, entry, columns[0])
-        nulls = pa.nulls(int(found.has_null), pa.int64())
-        return pa.table({str(columns[0].id): pa.concat_arrays([pa.array(found.keys, pa.int64()), nulls])})
+            return hashed_integers(self._handle, entry, column)
+        return vector_keys(self._handle, entry, column)
+
+
+def _is_one_integer(columns: Sequence[Field]) -> bool:
+    return len(columns) == 1 and is_integer(columns[0])
 
 
 def _rows(
@@ -137,12 +158,16 @@ def _stored(columns: Sequence[Field], keys: pa.Table) -> pa.Table:
 def _stored_column(column: Field, values: pa.ChunkedArray) -> Any:
     array = values.combine_chunks()
     if is_integer(column):
-        if pa.types.is_temporal(array.type):
-            array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())  # noqa: PLR2004
-        return array.cast(pa.int64())
+        return as_integers(column, array)
     decimal = _DECIMAL.fullmatch(column.type_name)
     if decimal is not None:
         return array.cast(pa.decimal128(int(decimal[1]), int(decimal[2])))
     kind = _STORED_AS[column.type_name.partition("[")[0]]
     array = array.cast(kind)
-    return array.view(pa.int64()) if pa.types.is_floating(kind) else array  # bits: a NaN is itself
+    return _bits(array) if pa.types.is_floating(kind) else array
+
+
+def _bits(numbers: pa.Array) -> pa.Array:
+    """A NaN is itself as bits. Those of -0.0 and of the many NaNs are made the same: to Spark they are one key."""
+    number = pc.if_else(pc.is_nan(numbers), float("nan"), pc.add(numbers, 0.0))
+    return number.view(pa.int64())

@@ -27,6 +27,7 @@ from rowdelta.codec import (
 from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.iceberg import ContentFile, NewDelete, json_values, select_sql, stage_key_files
 from rowdelta.ops.read_back import check_keys_of, check_parquet
+from rowdelta.scan import INTEGER_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,13 +38,6 @@ if TYPE_CHECKING:
     from rowdelta.ops.key_input import KeyInput
 
 CREATED_BY: Final = "rowdelta"
-_ARROW_TYPES: Final = {
-    "long": pa.int64(),
-    "int": pa.int32(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us"),
-    "timestamptz": pa.timestamp("us", "UTC"),
-}
 Metric = TypeVar("Metric")
 
 
@@ -64,7 +58,7 @@ def write_vector(handle: TableHandle, keys: KeyInput, batch: IntegerBatch, choic
 
 def key_values(batch: IntegerBatch, column: Field) -> pa.Array:
     """The keys of a batch as values of their column, a null last."""
-    kind = _ARROW_TYPES[column.type_name]
+    kind = INTEGER_TYPES[column.type_name]
     values = pa.array(batch.keys).cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)  # noqa: PLR2004
     return pa.concat_arrays([values, pa.nulls(1, kind)]) if batch.has_null else values
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowdelta.codec import decode_hashed, read_blob
+from rowdelta.codec import decode_hashed, read_blob, sorted_distinct
 from rowdelta.errors import FormatError
 from rowdelta.iceberg import only_blob
+from rowdelta.scan.integer_keys import IntegerKeys, as_integers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _is_local(kind: pa.DataType) -> bool:
-    """A time without a zone, or a day: Iceberg can make the one of the other."""
+    """A time without a zone, or the day that it was before the column was widened."""
     return (pa.types.is_timestamp(kind) and kind.tz is None) or bool(pa.types.is_date32(kind))
 
 
@@ -42,7 +43,7 @@ _FITTING: Final[dict[str, Callable[[Any], bool]]] = {
     "float": pa.types.is_floating,
     "double": pa.types.is_floating,
     "decimal": pa.types.is_decimal,
-    "date": _is_local,
+    "date": pa.types.is_date32,
     "timestamp": _is_local,
     "timestamptz": _is_instant,
     "string": _is_text,
@@ -68,6 +69,13 @@ def hashed_keys(handle: TableHandle, entry: DeleteEntry, columns: Sequence[Field
     for column in columns:
         check_type(entry.path, column, keys.schema.field(str(column.id)).type)
     return keys.select(wanted)
+
+
+def hashed_integers(handle: TableHandle, entry: DeleteEntry, column: Field) -> IntegerKeys:
+    """The keys of a hash map of one integer column."""
+    values = hashed_keys(handle, entry, [column])[str(column.id)].combine_chunks()
+    keys = as_integers(column, values.drop_null()).to_numpy()
+    return IntegerKeys(sorted_distinct(keys), values.null_count > 0)
 
 
 def check_type(path: str, column: Field, kind: pa.DataType) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+
 from rowdelta.errors import TableError
 
 if TYPE_CHECKING:
@@ -20,6 +22,14 @@ _EXPRESSIONS: Final = {
     "timestamptz": "unix_micros({})",
     # Neither the difference nor the division looks at the session's time zone, whose clock may skip or repeat an hour.
     "timestamp": "(({} - TIMESTAMP_NTZ'1970-01-01 00:00:00') div INTERVAL '0.000001' SECOND)",
+}
+# What Arrow calls them.
+INTEGER_TYPES: Final = {
+    "long": pa.int64(),
+    "int": pa.int32(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", "UTC"),
 }
 
 
@@ -47,3 +57,19 @@ def integer_sql(column: Field, reference: str) -> str:
     if not is_integer(column):
         raise TableError(f"column {column.name!r} of type {column.type_name} has no integer form")
     return _EXPRESSIONS[column.type_name].format(reference)
+
+
+def as_integers(column: Field, values: pa.Array) -> pa.Array:
+    """The integers of values, which may have a type that the column was widened from.
+
+    Examples:
+        >>> from rowdelta.iceberg import Field
+        >>> days = pa.array([None, 1], pa.date32())
+        >>> as_integers(Field(1, "at", "timestamp", required=False), days).to_pylist()
+        [None, 86400000000]
+    """
+    if pa.types.is_integer(values.type):
+        return values.cast(pa.int64())
+    kind = INTEGER_TYPES[column.type_name]
+    stored = pa.int32() if kind.bit_width == 32 else pa.int64()  # noqa: PLR2004 - int and date
+    return values.cast(kind).view(stored).cast(pa.int64())

@@ -86,7 +86,7 @@ def integer_keys(
     found |= parquet_keys(handle, [entry for entry in missing if not entry.is_vector], column)
     rows = [entry for entry in missing if found[entry.path] is None]
     if rows:
-        found |= _of_rows(handle, files, rows, column)
+        found |= row_keys(handle, files, rows, column)
     for entry in missing:
         keys = found[entry.path]
         assert keys is not None
@@ -134,7 +134,7 @@ def _of_vector(vector: EqualityDeleteVector, column: Field) -> IntegerKeys:
     return IntegerKeys(keys, vector.contains_null)
 
 
-def _of_rows(
+def row_keys(
     handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], column: Field
 ) -> dict[str, IntegerKeys]:
     """Reads standard equality delete files in Spark, and brings home one 64-bit word for each 64 neighbouring keys."""
