@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import fastavro
+from rowdelta.iceberg import AvroFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,6 +80,4 @@ def _records(location: str) -> list[dict[str, Any]]:
     path = Path(location.removeprefix("file:"))
     if not path.exists():  # a test may have taken it away
         return []
-    with path.open("rb") as file:
-        records: list[Any] = list(fastavro.reader(file))
-    return records
+    return AvroFile.parse(location, path.read_bytes()).records  # fastavro alone knows no years beyond 9999
