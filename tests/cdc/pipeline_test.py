@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from typer.testing import CliRunner
 
 import rowdelta as rd
+from rowdelta.cli import pipeline_run
 from rowdelta.cli.app import app
 from rowdelta.cli.pipeline_config import read_config
 from rowdelta.cli.pipeline_run import _format
+from rowdelta.iceberg import run_sql
 from tests.support.events import event
 from tests.support.frames import assert_same_rows
+from tests.support.settings import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +44,39 @@ def test_a_pipeline_file_becomes_a_table(spark: SparkSession, warehouse: Path, t
         assert spark.table(f"{table_name}_quarantine").count() == 1
     finally:
         spark.sql(f"DROP TABLE IF EXISTS {table_name}_quarantine PURGE")
+
+
+def test_a_pipelines_table_has_its_properties_or_is_not_made(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = {"format-version": 2, "plain": "a b", "quote": "it's", "path": "a\\b", "variable": "${x}"}
+    before = spark.catalog.listTables("lake.db")
+
+    def failing(session: SparkSession, text: str) -> Any:
+        if text.startswith("ALTER"):
+            raise rd.TableError("no")
+        return run_sql(session, text)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rowdelta.cli.pipeline_run.run_sql", failing)
+        with pytest.raises(rd.TableError, match="no"):
+            pipeline_run._create(spark, table_name, "id bigint", wanted)
+    assert spark.catalog.listTables("lake.db") == before
+    with settings(spark, {"spark.sql.parser.escapedStringLiterals": "true"}):
+        pipeline_run._create(spark, table_name, "id bigint", wanted)
+    properties = rd.table(spark, table_name).metadata.properties
+    assert {name: properties[name] for name in wanted if name != "format-version"} == {
+        "plain": "a b",
+        "quote": "it's",
+        "path": "a\\b",
+        "variable": "${x}",
+    }
+    assert rd.table(spark, table_name).metadata.format_version == 2
+    with monkeypatch.context() as patch:  # one statement is enough for most
+        patch.setattr("rowdelta.cli.pipeline_run.run_sql", failing)
+        pipeline_run._create(spark, f"{table_name}_2", "id bigint", {"plain": True})
+    assert rd.table(spark, f"{table_name}_2").metadata.properties["plain"] == "True"
+    spark.sql(f"DROP TABLE {table_name}_2 PURGE")
 
 
 def test_a_wrong_pipeline_file_is_refused(tmp_path: Path) -> None:

@@ -327,19 +327,34 @@ def test_commits_of_a_range_become_one_change() -> None:
     )
     assert joined.version == 4
     vectors = {path: None if add.vector is None else add.vector.cardinality for path, add in joined.adds.items()}
-    # b came and went; `old` went and came back; x was there before and only its deletes changed.
+    # b came and went, unless the table had it before; `old` went and came back; x was there before and only its deletes
+    # changed.
     assert vectors == {"a": 5, "c": None, "x": 3, "old": None}
-    assert set(joined.removes) == {"old", "x"}
+    assert {path: remove.uncertain for path, remove in joined.removes.items()} == {
+        "old": False,
+        "x": False,
+        "a": True,
+        "b": True,
+    }
     before = joined.removes["x"].vector
     assert before is not None
     assert before.cardinality == 1
 
 
-def test_a_file_that_was_only_described_anew_is_still_removed_with_its_range() -> None:
-    again = '{"add": {"path": "a", "partitionValues": {}, "size": 1, "dataChange": false}}'
+@pytest.mark.parametrize("data_change", ["true", "false"])
+def test_a_file_that_was_added_again_is_still_removed_with_its_range(data_change: str) -> None:
+    again = f'{{"add": {{"path": "a", "partitionValues": {{}}, "size": 1, "dataChange": {data_change}}}}}'
     joined = join_commits([parse_commit(1, 0, again), _commit(2, {}, {"a": None})])
     assert not joined.adds
     assert joined.removes["a"].uncertain, "it may also have come with the first commit"
+
+
+def test_a_range_changes_rows_where_one_of_its_commits_does() -> None:
+    moved = '{"add": {"path": "b", "size": 1, "dataChange": false}}\n{"remove": {"path": "a", "dataChange": false}}'
+    optimized = parse_commit(2, 0, moved)
+    assert join_commits([optimized]).replaces
+    assert not join_commits([_commit(1, {"a": None}, {}), optimized]).replaces
+    assert not join_commits([optimized, parse_commit(3, 0, "")]).changes_rows
 
 
 def test_summer_time_is_that_of_the_zone_in_every_year() -> None:

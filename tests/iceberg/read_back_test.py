@@ -12,12 +12,15 @@ from rowdelta.codec import bitmap_from_sorted as bitmap
 from rowdelta.codec import encode_vector as rd_encode
 from rowdelta.iceberg import vector_manifests
 from rowdelta.iceberg.manifests import with_encoding
-from tests.support.tables import EDV, append_ids, create, head, keys, stored_files
+from rowdelta.iceberg.vector_manifests import VectorManifests
+from tests.support.tables import EDV, append_ids, create, head, keys, live_vectors, set_properties, stored_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import SparkSession
+
+    from rowdelta.iceberg import AvroFile
 
 
 def without_ids(schema: dict[str, Any]) -> dict[str, Any]:
@@ -71,3 +74,30 @@ def test_delete_files_that_hold_something_else_are_not_committed(
             table.delete_keys(keys(spark, 1, 2), "id").execute()
     assert head(table) == before
     assert stored_files(table) == files
+
+
+def test_lost_places_come_back_though_the_summary_counts_no_equality_delete(
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Totals are carried on from snapshot to snapshot, and so are the errors of other writers."""
+    table = create(spark, table_name, "id bigint, v string", properties=EDV)
+    append_ids(spark, table_name, range(6))
+    table.delete_keys(keys(spark, 1), "id").execute()
+    real = VectorManifests.complete
+
+    def drifted(manifests: VectorManifests, snapshot: dict[str, Any], listing: AvroFile) -> list[str]:
+        snapshot["summary"]["total-equality-deletes"] = "0"
+        return real(manifests, snapshot, listing)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(VectorManifests, "complete", drifted)
+        table.delete_keys(keys(spark, 2), "id").execute()
+    set_properties(spark, table_name, commit_manifest_min__count__to__merge="2")
+    append_ids(spark, table_name, [7])  # Iceberg's writer merges the manifests
+    newest = table.refresh().metadata.head("main")
+    assert newest is not None
+    assert newest.summary["total-equality-deletes"] == "0"
+    assert [entry.content_offset for entry in live_vectors(table)] == [None, None]
+    table.delete("id = 4").execute()
+    assert None not in [entry.content_offset for entry in live_vectors(table)]
+    assert sorted(row.id for row in table.read().collect()) == [0, 3, 5, 7]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
+from rowdelta.iceberg.name_rule import NameRule
 from tests.support.frames import assert_same_rows
 from tests.support.settings import settings
 from tests.support.tables import EDV, create, head, one_file, stored_files
@@ -204,3 +205,19 @@ def test_a_source_with_two_columns_of_one_name_is_refused(spark: SparkSession, t
         with pytest.raises(rd.InputError, match=r"which differ only in case|more than one column 'id'"):
             call()
     assert head(table) == before
+
+
+def test_a_table_grows_by_the_very_name(spark: SparkSession, table_name: str, sensitive: None) -> None:
+    """A column is added, and one is made wider, beside others whose names differ from theirs only in case."""
+    table = create(spark, table_name, "id bigint, ID string, v int, V string", properties=EDV)
+    changes = one_file(spark, [(1, "x", 5, "y", "z")], "id bigint, ID string, v bigint, V string, Id string")
+    table.upsert(changes, "id", merge_schema=True).execute()
+    assert_same_rows(table.read(), [(1, "x", 5, "y", "z")])
+    assert spark.table(table_name).schema["v"].dataType.simpleString() == "bigint"
+    some = one_file(spark, [(1, "N", "new")], "id bigint, V string, iD string")
+    table.upsert(some, "id", columns=["V", "iD"], merge_schema=True).execute()
+    assert_same_rows(table.read(), [(1, "x", 5, "N", "z", "new")])
+    schema = table.refresh().metadata.schema
+    assert [schema.find(name).name for name in ("id", "ID", "Id", "iD")] == ["id", "ID", "Id", "iD"]
+    with pytest.raises(rd.InputError, match="differ only in case"):
+        schema.find("ID", NameRule())

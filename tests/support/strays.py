@@ -80,4 +80,4 @@ def _records(location: str) -> list[dict[str, Any]]:
     path = Path(location.removeprefix("file:"))
     if not path.exists():  # a test may have taken it away
         return []
-    return AvroFile.parse(location, path.read_bytes()).records
+    return AvroFile.parse(location, path.read_bytes()).records  # fastavro alone knows no years beyond 9999

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -33,6 +34,8 @@ KAFKA_PACKAGE: Final = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__v
 # All of the topic, as all files of a folder, and no more at once than a batch may hold.
 _KAFKA: Final = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "1000000"}
 _FILES: Final = {"maxFilesPerTrigger": "1"}
+# What the parser of Spark understands in a string as its settings say: escapes, quotes, and variables.
+_DEPENDS_ON_SETTINGS: Final = re.compile(r"""[\\'"`$]""")
 # Arguments of `stream()` that the file has in other places.
 _ELSEWHERE: Final = {"source", "table", "key", "format", "on_progress"}
 
@@ -90,15 +93,31 @@ def _table(spark: SparkSession, pipeline: Pipeline, place: Place) -> Table:
         if pipeline.create is None:
             raise
     run_sql(spark, f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
-    properties = {"format-version": "3", **pipeline.properties}
-    version = properties.pop("format-version")
-    # The columns are the user's own SQL, which the settings of the session may give another meaning.
-    created = f"CREATE TABLE {name} ({pipeline.create}) USING iceberg"
-    spark.sql(f"{created} TBLPROPERTIES ('format-version'='{version}')")
-    if properties:
-        listed = ", ".join(f"{string_literal(key)}={string_literal(str(value))}" for key, value in properties.items())
-        run_sql(spark, f"ALTER TABLE {name} SET TBLPROPERTIES ({listed})")
+    _create(spark, name, pipeline.create, {"format-version": "3", **pipeline.properties})
     return table(spark, name)
+
+
+def _create(spark: SparkSession, name: str, columns: str, properties: dict[str, Any]) -> None:
+    """Makes the table with its properties, or no table.
+
+    The columns are the user's own SQL, which the settings of the session may give another meaning. Properties have one
+    meaning: those whose text some setting may change are set by a statement of their own.
+    """
+    texts = {key: str(value) for key, value in properties.items()}
+    plain = {key: value for key, value in texts.items() if not _DEPENDS_ON_SETTINGS.search(key + value)}
+    spark.sql(f"CREATE TABLE {name} ({columns}) USING iceberg TBLPROPERTIES ({_listed(plain)})")
+    rest = {key: value for key, value in texts.items() if key not in plain}
+    if not rest:
+        return
+    try:
+        run_sql(spark, f"ALTER TABLE {name} SET TBLPROPERTIES ({_listed(rest)})")
+    except BaseException:
+        run_sql(spark, f"DROP TABLE {name}")
+        raise
+
+
+def _listed(properties: dict[str, str]) -> str:
+    return ", ".join(f"{string_literal(key)}={string_literal(value)}" for key, value in properties.items())
 
 
 def _source(spark: SparkSession, source: Source) -> DataFrame:

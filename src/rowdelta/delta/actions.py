@@ -97,6 +97,7 @@ class DeltaCommit:
         removes: The files removed, by path; one that was added again with another vector is in both.
         metadata: The table's new description, if it changed.
         protocol: The table's new protocol, if it changed.
+        changes_rows: Whether one of several commits changed rows, also where a later one moved them to other files.
     """
 
     version: int
@@ -106,11 +107,12 @@ class DeltaCommit:
     removes: Mapping[str, RemoveFile] = field(repr=False)
     metadata: Metadata | None = field(default=None, repr=False)
     protocol: Protocol | None = None
+    changes_rows: bool = False
 
     @property
     def replaces(self) -> bool:
         """Whether the rows are the same as before, as after OPTIMIZE."""
-        changes = any(add.data_change for add in self.adds.values())
+        changes = self.changes_rows or any(add.data_change for add in self.adds.values())
         changes = changes or any(remove.data_change for remove in self.removes.values())
         return bool(self.adds or self.removes) and not changes
 
@@ -163,25 +165,25 @@ def join_commits(commits: Iterable[DeltaCommit]) -> DeltaCommit:
     operations: list[str] = []
     last: DeltaCommit | None = None
     new: set[str] = set()
+    changes_rows = False
     for commit in commits:
         for path, remove in commit.removes.items():
-            # A file that came and went inside the range was never there, unless it was only described anew.
-            came = adds.pop(path, None)
-            if came is None or path not in new:
-                removes.setdefault(path, remove)
-            elif not came.data_change:
-                removes.setdefault(path, replace(remove, uncertain=True))
+            # A file that came and went inside the range was never there, unless the table had it before: any commit may
+            # add a file again, and only the table can tell.
+            adds.pop(path, None)
+            removes.setdefault(path, replace(remove, uncertain=True) if path in new else remove)
             new.discard(path)
         for path, add in commit.adds.items():
             if path not in removes:
                 new.add(path)
             adds[path] = add
         metadata, protocol = commit.metadata or metadata, commit.protocol or protocol
+        changes_rows |= bool(commit.adds or commit.removes) and not commit.replaces
         operations.append(commit.operation)
         last = commit
     assert last is not None
     names = ", ".join(dict.fromkeys(filter(None, operations)))
-    return DeltaCommit(last.version, last.timestamp, names, adds, removes, metadata, protocol)
+    return DeltaCommit(last.version, last.timestamp, names, adds, removes, metadata, protocol, changes_rows)
 
 
 def parse_metadata(content: Mapping[str, Any]) -> Metadata:

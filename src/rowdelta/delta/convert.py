@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.delta.actions import join_commits
 from rowdelta.delta.decision import check_target, decide, resolve_folder
-from rowdelta.delta.mirror import FOLDER, SOURCE, TABLE_ID, Counts, Mirror, Settings, difference
+from rowdelta.delta.mirror import FOLDER, SOURCE, TABLE_ID, Counts, HeldFiles, Mirror, Settings, difference
 from rowdelta.delta.paths import by_place
 from rowdelta.delta.progress import showing
 from rowdelta.delta.schema import convert_schema
@@ -118,7 +118,7 @@ class FromDelta(Operation[FromDeltaResult]):
         elif work.mode == "incremental":
             assert handle is not None
             joined = join_commits(source.read(work.files, joined=False))
-            found = difference(handle, source.root, joined)
+            found = difference(HeldFiles(handle), source.root, joined)
             steps.append(("commits", f"{work.files[0].version} to {work.files[-1].version}"))
             if joined.metadata is not None:
                 steps.append(("schema", "follows the Delta table's"))
@@ -144,8 +144,7 @@ class FromDelta(Operation[FromDeltaResult]):
             elif work.mode == "incremental":
                 assert handle is not None
                 mirror = Mirror(handle, settings, progress)
-                for commit in source.read(work.files, joined=self._options.snapshots == "range"):
-                    counts += mirror.apply(commit)
+                counts = mirror.apply_all(source.read(work.files, joined=self._options.snapshots == "range"))
         assert handle is not None
         verify = self._options.verify
         rows = check_same_rows(handle, source.root, source.version, work.mode) if verify else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -13,7 +14,7 @@ from rowdelta.delta.paths import by_place
 from rowdelta.delta.progress import DeltaProgress
 from rowdelta.delta.state import all_deletes, held_files
 from rowdelta.delta.vectors import INLINE, DeletedRows, VectorCopier
-from rowdelta.errors import TableError
+from rowdelta.errors import FormatError, RowDeltaError, TableError
 from rowdelta.iceberg import (
     ContentFile,
     RowChange,
@@ -22,12 +23,15 @@ from rowdelta.iceberg import (
     held_deletes,
     held_paths,
     row_filter,
+    snapshot_files,
     update_table,
 )
+from rowdelta.maintain.mend import mend_places
 from rowdelta.ops.changes import apply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from rowdelta.codec.delta import DeletionVectorDescriptor
     from rowdelta.delta.actions import AddFile, DeltaCommit, RemoveFile
@@ -42,6 +46,8 @@ OPERATION: Final = "rowdelta.delta.operation"
 SNAPSHOT_VERSION: Final = "rowdelta.delta.snapshot-version"
 FOLDER: Final = "rowdelta.delta.delete-folder"
 DEFAULT_FOLDER: Final = "deletion-vectors"
+# How many files of the log are read ahead, at the least, to look for them all at once.
+_AHEAD: Final = 10_000
 
 
 @dataclass(frozen=True)
@@ -98,14 +104,44 @@ class Difference:
     replaced: Mapping[str, DeletionVectorDescriptor | None] = field(repr=False)
 
 
-def difference(handle: TableHandle, root: str, commit: DeltaCommit) -> Difference:
+class HeldFiles:
+    """Which data files the table holds. Its manifests are read once for several commits, not for each."""
+
+    def __init__(self, handle: TableHandle) -> None:
+        self._handle = handle
+        self._asked: AbstractSet[str] = frozenset()
+        self._held: AbstractSet[str] = frozenset()
+        self._snapshot_id: int | None = None
+
+    def look_up(self, paths: AbstractSet[str]) -> None:
+        """Looks for files, so that later questions about them cost nothing."""
+        self._snapshot_id = self._head_id()
+        self._asked, self._held = paths, held_paths(self._handle, paths)
+
+    def among(self, paths: AbstractSet[str]) -> AbstractSet[str]:
+        """Which of some files the newest snapshot holds."""
+        if paths and (self._snapshot_id != self._head_id() or not paths <= self._asked):
+            self.look_up(paths)
+        return self._held & paths
+
+    def follow(self, snapshot_id: int, added: AbstractSet[str], removed: AbstractSet[str]) -> None:
+        """Takes in what a snapshot of ours did; the files of another writer's, on top of it, are looked for again."""
+        self._snapshot_id, self._held = snapshot_id, (self._held - removed) | (added & self._asked)
+
+    def _head_id(self) -> int | None:
+        head = self._handle.snapshot()
+        return None if head is None else head.id
+
+
+def difference(table: HeldFiles, root: str, commit: DeltaCommit) -> Difference:
     """Sorts the actions of a commit: a file that is removed and added at once is the same file with other deletes."""
     adds, removes = by_place(root, commit.adds), by_place(root, commit.removes)
     unsure = {path for path, remove in removes.items() if remove.uncertain}
-    for path in unsure - held_paths(handle, unsure):
+    held = table.among(unsure | (adds.keys() - removes.keys()))
+    for path in unsure - held:
         del removes[path]
     # A file that the table has already may be added again, for instance with better statistics.
-    again = held_paths(handle, adds.keys() - removes.keys())
+    again = held & (adds.keys() - removes.keys())
     stays = again | (adds.keys() & removes.keys())
     changed = {path for path in stays if path in again or removes[path].vector != adds[path].vector}
     replaced = changed | (removes.keys() - adds.keys())
@@ -135,6 +171,17 @@ class Mirror:
         self._progress = progress
         self._folder = delete_folder(handle.metadata)
         self._before = current_layout(handle, settings.zone)
+        self._held = HeldFiles(handle)
+
+    def apply_all(self, commits: Iterable[DeltaCommit]) -> Counts:
+        """Makes one snapshot of each commit, in order."""
+        counts = Counts()
+        for some in _in_batches(commits):
+            if len(some) > 1:
+                self._held.look_up(_added(self._settings.root, some))
+            for commit in some:
+                counts += self.apply(commit)
+        return counts
 
     def apply(self, commit: DeltaCommit, properties: Mapping[str, str] | None = None) -> Counts:
         """Makes one snapshot of a commit, with the table's description changed in the same step.
@@ -144,10 +191,14 @@ class Mirror:
             properties: Further properties to set.
         """
         layout = self._layout(commit)
-        return self._commit(commit, layout, difference(self._handle, self._settings.root, commit), properties or {})
+        return self._commit(commit, layout, difference(self._held, self._settings.root, commit), properties or {})
 
     def replace_all(self, commit: DeltaCommit, properties: Mapping[str, str] | None = None) -> Counts:
         """Makes the table hold exactly the files of a commit, whatever it holds now, in one snapshot."""
+        head = self._handle.snapshot()
+        files = None if head is None else snapshot_files(self._handle, head)
+        if files is not None:
+            mend_places(self._handle, files)
         held, old = held_files(self._handle), all_deletes(self._handle)
         adds = by_place(self._settings.root, commit.adds)
         stays = adds.keys() & held.keys()
@@ -203,6 +254,7 @@ class Mirror:
             operation=_operation(commit, added, removed, deletes, old),
         )
         snapshot = apply(handle, change)
+        self._held.follow(snapshot.id, found.new.keys(), {file.path for file in removed})
         self._before = replace(layout, changed=False)
         return self._counts(snapshot.id, change, found, copier.bytes_copied)
 
@@ -215,7 +267,8 @@ class Mirror:
             files = converter.convert(new)
             converter.check(some, {file.path: file for file in files})
         except TableError as error:
-            self._check_reach(next(iter(new)), error)
+            if new:
+                self._check_reach(next(iter(new)), error)
             raise
         return files
 
@@ -340,6 +393,34 @@ class Mirror:
             self._progress(DeltaProgress(commit.version, step, done, total))
 
         return count
+
+
+def _in_batches(commits: Iterable[DeltaCommit]) -> Iterator[list[DeltaCommit]]:
+    """Commits in groups of bounded size. What is wrong with one is an error once those before it have been given."""
+    some: list[DeltaCommit] = []
+    files = 0
+    try:
+        for commit in commits:
+            some.append(commit)
+            files += len(commit.adds) + len(commit.removes)
+            if files >= _AHEAD:
+                yield some
+                some, files = [], 0
+    except RowDeltaError:
+        if some:
+            yield some
+        raise
+    if some:
+        yield some
+
+
+def _added(root: str, commits: Iterable[DeltaCommit]) -> set[str]:
+    """The files that commits add; a path that cannot be read is an error when the turn of its commit comes."""
+    found: set[str] = set()
+    for commit in commits:
+        with suppress(FormatError):
+            found |= by_place(root, commit.adds).keys()
+    return found
 
 
 def is_own(handle: TableHandle) -> bool:

@@ -28,7 +28,7 @@ def check_same_rows(handle: TableHandle, root: str, version: int, mode: str) -> 
         mode: How the Iceberg table has just been converted.
 
     Raises:
-        VerificationError: With some rows that differ.
+        VerificationError: With some rows that differ. The conversion is committed by then, which the message says.
     """
     hint = (
         "a conversion as a whole should never differ: please report it, with the Delta log"
@@ -40,7 +40,9 @@ def check_same_rows(handle: TableHandle, root: str, version: int, mode: str) -> 
     iceberg = spark.table(handle.full_name)
     if delta.columns != iceberg.columns:
         raise VerificationError(
-            f"Delta has the columns {delta.columns}, and {handle.name} has {iceberg.columns}", hint=hint
+            f"the conversion is committed, but Delta has the columns {delta.columns}, and {handle.name} has "
+            f"{iceberg.columns}",
+            hint=hint,
         )
     left = _comparable(delta, iceberg).withColumn("d", F.lit(1))
     right = _comparable(iceberg, iceberg).withColumn("d", F.lit(-1))
@@ -48,10 +50,14 @@ def check_same_rows(handle: TableHandle, root: str, version: int, mode: str) -> 
     sums = left.unionByName(right).groupBy(*columns).agg(F.sum("d").alias("d"), F.count("*").alias("n"))
     total = sums.agg(F.sum("n"), F.sum(F.abs("d")), F.sum(F.greatest("d", F.lit(0)))).collect()[0]
     if total[1]:
-        some = sums.where("d <> 0").limit(_SHOWN).drop("n").collect()
-        told = "; ".join(f"only in {'Delta' if row[-1] > 0 else 'Iceberg'}: {row[:-1]}" for row in map(tuple, some))
+        # As text that Spark makes: Python has no dates beyond the years 1 and 9999.
+        named = [F.col(name).alias(own) for name, own in zip(columns, iceberg.columns, strict=True)]
+        text = F.to_json(F.struct(*named), {"ignoreNullFields": "false"})
+        some = sums.where("d <> 0").limit(_SHOWN).select("d", text).collect()
+        told = "; ".join(f"only in {'Delta' if row[0] > 0 else 'Iceberg'}: {row[1]}" for row in some)
         raise VerificationError(
-            f"{handle.name} and version {version} of the Delta table differ in {total[1]} rows: {told}",
+            f"the conversion is committed, but {handle.name} and version {version} of the Delta table differ in "
+            f"{total[1]} rows: {told}",
             hint=hint,
         )
     return int((total[0] or 0) // 2)

@@ -326,7 +326,7 @@ class _Attempt:
         finally:
             self._written += manifests.written
         assert self._by_iceberg is not None
-        self._written += self._by_iceberg.manifests()
+        self._written += [*self._by_iceberg.manifests(), *self._by_iceberg.lists()]
         builder = handle.gateway.iceberg.TableMetadata.buildFrom(base)
         if update is not None:
             update.apply(handle, builder)
@@ -346,8 +346,10 @@ class _Attempt:
         handle, update = self._handle, self._change.update
         if update is not None:
             update.check(handle, base)
-            transaction = update.transaction(handle, base)
-        elif (start := manifests.mended(base)) is not None:
+        start = manifests.mended(base)
+        if update is not None:
+            transaction = update.transaction(handle, base if start is None else start)
+        elif start is not None:
             name, operations = handle._table.name(), handle._table.operations()
             transaction = handle.gateway.iceberg.Transactions.replaceTableTransaction(name, operations, start)
         delta = self._row_delta(transaction)

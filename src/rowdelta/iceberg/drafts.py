@@ -32,8 +32,9 @@ def draft(handle: TableHandle, changes: DataFrame, new: Sequence[str], wider: Se
     try:
         wanted = iceberg.spark.SparkSchemaUtil.convert(changes._jdf.schema()).asStruct()
         update: Any = handle._table.updateSchema()
+        rule = handle.name_rule
         for name in wider:
-            update.updateColumn(name, wanted.caseInsensitiveField(name).type())
+            update.updateColumn(name, wanted.field(rule.find(name, changes.columns)[0]).type())
         for name in new:
             update.addColumn(None, name, wanted.field(name).type())
         schema = update.apply()

@@ -65,19 +65,25 @@ class Schema:
         """Every column by its name, nested ones by their dotted name; Iceberg sees to it that these differ."""
         return {column.name: column for column in self.by_id.values()}
 
-    def find(self, name: str, rule: NameRule = ANY_CASE) -> Field:
+    def find(self, name: str, rule: NameRule | None = None) -> Field:
         """The column of a name.
 
         Args:
             name: As in SQL, with dots before the fields of structs; a part that has dots itself is in backticks. Where
                 nothing else is meant by it, a name with dots or spaces may also stand as it is.
-            rule: How names are compared. `handle.name_rule` is the rule for what a user wrote.
+            rule: How names are compared. `handle.name_rule` is the rule for what a user wrote; left out, case does not
+                count, but the very name comes first.
 
         Raises:
             InputError: There is no such column, or the name fits several.
         """
-        wanted = tuple(map(rule.fold, name_parts(name)))
         columns = self.by_id.values()
+        if rule is None:
+            parts, rule = name_parts(name), ANY_CASE
+            exact = [column for column in columns if column.path == parts]
+            if exact:
+                return exact[0]
+        wanted = tuple(map(rule.fold, name_parts(name)))
         alike = [column for column in columns if tuple(map(rule.fold, column.path)) == wanted]
         if len(alike) > 1:
             raise ambiguous_name(name, [column.sql for column in alike])

@@ -176,7 +176,7 @@ class Upsert(Operation[UpsertResult]):
                 rows.write.format("noop").mode("overwrite").save()
                 self._writer(batch.changes, scope, table).prepare()
             return
-        some = [table.metadata.schema.find(name).name for name in self._partial()]
+        some = [table.find_column(name).name for name in self._partial()]
         batch = check_changes(table, self._changes, self._rules, some)
         with refusals(REQUIRED_HINT):
             batch.rows(batch.last(), [], some).write.format("noop").mode("overwrite").save()
