@@ -9,7 +9,7 @@ from rowdelta.scan.hashed_keys import check_type, hashed_keys
 from rowdelta.scan.integer_keys import IntegerKeys, integer_sql, is_integer
 from rowdelta.scan.key_bits import KeyBits, key_bits
 from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unpack_words, vector_keys
-from rowdelta.scan.matching import matching, may_hide
+from rowdelta.scan.matching import Match, matching, matching_pairs, may_hide
 from rowdelta.scan.names import check_clashes, check_names
 from rowdelta.scan.read import (
     MAX_BROADCAST_BYTES,
@@ -30,6 +30,7 @@ __all__ = [
     "IntegerKeys",
     "KeyBits",
     "LiveRows",
+    "Match",
     "block_and_bit",
     "check_clashes",
     "check_deletes",
@@ -48,6 +49,7 @@ __all__ = [
     "live_frame",
     "live_rows",
     "matching",
+    "matching_pairs",
     "may_hide",
     "read_vectors",
     "refresh_views",
