@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,12 +18,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
-from tests.support.tables import EDV, create, head, plan_of
+from rowdelta.iceberg import row_filter
+from rowdelta.iceberg.content_files import to_java
+from tests.support.tables import EDV, added_files, append_files, create, head, plan_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import SparkSession
+
+    from rowdelta.iceberg.content_files import ContentFile
 
 NAN, INF = math.nan, math.inf
 Row = dict[str, Any]
@@ -403,6 +407,125 @@ def test_an_alias_names_rows_with_columns_that_filters_must_not_show_the_scan(
     spark.createDataFrame(rows, columns).writeTo(table_name).append()
     update = table.update(alias="t").set("k", "t.k + 1").where("t.k = 1.0 OR t.o.x = 9.0")
     assert update.execute().rows_updated == 1
-    assert table.delete("t.s LIKE 'b%' OR t.s > 'x'", alias="t").execute().rows_deleted == 1
+    assert table.delete("t.s LIKE 'b%' OR t.s > 'x'", alias="t").execute().data_files_removed == 1
     assert table.delete("t.o.x = 4.0 AND t.s IS NOT NULL", alias="t").execute().rows_deleted == 1
     assert sorted((row.id, row.k) for row in table.read().collect()) == [(1, 2.0), (3, None)]
+
+
+GREATEST: Final = 3.4028234663852886e38  # of the type float
+ENDS: Final[list[list[Any]]] = [
+    *([1.0, NAN], [INF, NAN], [-INF, 2.0], [GREATEST], [-GREATEST], [INF], [-INF], [-0.0, 0.0], [NAN], [None, 3.0])
+]
+
+
+def _ends(column: str) -> list[tuple[str, Callable[[Any], bool]]]:
+    """Predicates on the ends of a floating-point type, and what they say of a value that is not null."""
+    kind = "float" if column == "f" else "double"
+    found: list[tuple[str, Callable[[Any], bool]]] = []
+    for value in (INF, -INF, GREATEST, -GREATEST, 5.0, 0.0):
+        for operator, compared in COMPARED.items():
+            of = partial(lambda compared, value, got: compared(_place(got), _place(value)), compared, value)
+            found.append((f"{column} {operator} {kind}('{value}')", of))
+    told = f"{kind}('inf'), {kind}('0.0'), {kind}('{GREATEST}')"
+    found.append((f"{column} IN ({told})", lambda got: got in {INF, 0.0, GREATEST}))
+    found.append((f"{column} NOT IN ({told})", lambda got: got not in {INF, 0.0, GREATEST}))
+    return found
+
+
+def _end_files(spark: SparkSession, table: rd.Table) -> list[tuple[ContentFile, list[Any]]]:
+    """Writes a file for each list of `ENDS`; each with its values."""
+    rows = [[(value, value) for value in some] for some in ENDS]
+    spread = spark.sparkContext.parallelize(rows, len(rows)).flatMap(lambda some: some)
+    frame = spark.createDataFrame(spread, "f float, k double")
+    frame.writeTo(table.name).append()
+    kept: dict[str, list[Any]] = {}
+    for row in spark.sql(f"SELECT k, _file FROM {table.name}").collect():
+        kept.setdefault(row._file, []).append(row.k)
+    return [(file, kept[file.path]) for file in added_files(table)]
+
+
+def _misjudged(table: rd.Table, files: list[tuple[ContentFile, list[Any]]]) -> list[str]:
+    """What predicates would drop or skip that they should not."""
+    handle, wrong = table._handle, []
+    expressions, schema = handle.gateway.iceberg.expressions, handle._table.schema()
+    known = [(to_java(handle, file), values) for file, values in files]
+    for sql, of in (*_ends("f"), *_ends("k")):
+        condition = row_filter(handle, sql)
+        assert condition.certain is not None, sql
+        strict = expressions.StrictMetricsEvaluator(schema, condition.certain)
+        wide = expressions.InclusiveMetricsEvaluator(schema, condition.expression)
+        for number, (file, values) in enumerate(known):
+            answers = [value is not None and of(value) for value in values]
+            if strict.eval(file) and not all(answers):
+                wrong.append(f"{sql} drops {values} of {number}")
+            if any(answers) and not wide.eval(file):
+                wrong.append(f"{sql} skips {values} of {number}")
+    return wrong
+
+
+def test_deletes_at_the_ends_of_floating_point_types_drop_only_files_that_match_whole(
+    spark: SparkSession, table_name: str
+) -> None:
+    """Infinity, NaN and the greatest float, in files that count NaN, and in those of other writers, which do not."""
+    properties = {"write.distribution-mode": "none"}
+    table = create(spark, table_name, "f float, k double", properties=properties)
+    files = _end_files(spark, table)
+    assert len(files) == len(ENDS)
+    uncounted = [(replace(file, nan_value_counts=None), values) for file, values in files]
+    assert not _misjudged(table, [*files, *uncounted])
+    start = head(table.refresh())
+    assert start is not None
+    for sql, left in (("f <> float('inf')", [INF, INF]), ("f < float('inf')", [INF, INF, NAN, NAN, NAN])):
+        table.delete(f"{sql} OR f IS NULL").execute()
+        assert sorted(map(_place, (row.f for row in table.read().collect()))) == sorted(map(_place, left))
+        roll_back(table, start)
+    assert table.delete("f = float('inf')").execute().rows_deleted == 2
+    other = create(spark, f"{table_name}_uncounted", "f float, k double", properties=properties)
+    append_files(other, [file for file, values in uncounted if 1.0 in values])
+    assert other.delete("k < 5").execute().rows_deleted == 1
+    assert [_place(row.k) for row in other.read().collect()] == [_place(NAN)]
+    spark.sql(f"DROP TABLE {other.name}")
+
+
+def test_a_merge_follows_sql_where_its_condition_names_more_than_keys(spark: SparkSession, table_name: str) -> None:
+    """A field of a struct that is NaN, and a prefix of a partition that is null."""
+    table = make(spark, table_name, "identity", 3, columns=f"{COLUMNS}, o struct<k: double>")
+    start = head(table)
+    assert start is not None
+    source = spark.createDataFrame([(row["id"],) for row in ROWS], "id int")
+    field = is_("o.k", ">", 1.0)
+    for some in (field, ~like("s", "a") | is_("s", ">", "x")):
+        on = re.sub(r"\b([so])\b(?=[ .])", r"t.\1", some.sql)
+        merge = table.merge(source, f"t.id = s.id AND ({on})").when_matched_update({"p": 77})
+        merge.when_not_matched_insert({"id": "s.id + 100"}).execute()
+        rows = table.read().collect()
+        assert sorted(row.id for row in rows if row.p == 77) == some.ids
+        others = [row["id"] + 100 for row in ROWS if row["id"] not in some.ids]
+        assert sorted(row.id for row in rows if row.id >= 100) == others
+        roll_back(table, start)
+    ids = "SELECT cast(id AS int) AS id FROM range(11)"
+    rd.sql(spark, f"MERGE INTO {table_name} t USING ({ids}) x ON t.id = x.id AND t.O.K > 1.0D WHEN MATCHED THEN DELETE")
+    assert sorted(row.id for row in table.read().collect()) == [n for n in range(len(ROWS)) if n not in field.ids]
+
+
+def test_a_read_of_an_older_schema_finds_what_sql_finds(spark: SparkSession, table_name: str) -> None:
+    table = make(spark, table_name, "identity", 3, columns=f"{COLUMNS}, o struct<k: double>")
+    start = head(table)
+    spark.sql(f"ALTER TABLE {table_name} ADD COLUMN later int")
+    table.refresh()
+    asked = [*NESTED, ~like("s", "a") | is_("s", ">", "x"), is_("k", ">", 1.0), is_("p", "<>", 1) | is_("p", ">", 5)]
+    check(asked, found(asked, partial(table.read, snapshot_id=start)))
+
+
+def test_hidden_columns_keep_their_comments_and_prefixes_work_in_partitions_by_a_field(
+    spark: SparkSession, table_name: str
+) -> None:
+    columns = "id int, k double COMMENT 'how much', o struct<s: string, x: double> COMMENT 'both'"
+    table = create(spark, table_name, columns, "o.s")
+    rows = [(1, NAN, ("a", 1.0)), (2, 2.0, (None, 2.0)), (3, 3.0, None), (4, None, ("y", NAN))]
+    spark.createDataFrame(rows, "id int, k double, o struct<s: string, x: double>").writeTo(table_name).append()
+    frame = table.read("NOT (o.s LIKE 'a%') OR o.s > 'x' OR k > 2.5")
+    assert sorted(row.id for row in frame.collect()) == [1, 3, 4]
+    for read in (frame, table.read()):
+        assert [field.metadata.get("comment") for field in read.schema] == [None, "how much", "both"]
+    assert table.delete("NOT (o.s LIKE 'a%') AND o.x > 2.0").execute().rows_deleted == 1

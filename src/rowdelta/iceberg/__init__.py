@@ -82,12 +82,16 @@ from rowdelta.iceberg.plans import columns_used, computed_rows, in_session, size
 from rowdelta.iceberg.procedures import call_procedure
 from rowdelta.iceberg.puffin_footers import footer, only_blob
 from rowdelta.iceberg.pushdown import (
+    Named,
     columns_of,
+    filter_names,
     has_null_partitions,
     hidden_struct,
     hides_floats,
-    holds_floats,
-    stored_column,
+    holds_hidden,
+    join_names,
+    select_stored,
+    with_comment,
 )
 from rowdelta.iceberg.references import check_fast_forward, create_branch, drop_branch, fast_forward
 from rowdelta.iceberg.removal import delete_files
@@ -123,6 +127,7 @@ __all__ = [
     "LiveDelete",
     "LogFile",
     "NameRule",
+    "Named",
     "NewDelete",
     "NewTable",
     "PartitionField",
@@ -169,6 +174,7 @@ __all__ = [
     "expiry_between",
     "fast_forward",
     "files_of",
+    "filter_names",
     "filter_of",
     "find_orphans",
     "footer",
@@ -179,11 +185,12 @@ __all__ = [
     "held_paths",
     "hidden_struct",
     "hides_floats",
-    "holds_floats",
+    "holds_hidden",
     "in_session",
     "interruptible",
     "inventory_of",
     "is_read_as_it_is",
+    "join_names",
     "json_values",
     "later_deletes",
     "list_delete_files",
@@ -209,6 +216,7 @@ __all__ = [
     "scan_size",
     "scope",
     "select_sql",
+    "select_stored",
     "session_id",
     "shadow",
     "show_to_spark",
@@ -222,7 +230,6 @@ __all__ = [
     "stage_key_files",
     "stage_rows",
     "stop_if_interrupted",
-    "stored_column",
     "string_literal",
     "take_inventory",
     "together",
@@ -230,4 +237,5 @@ __all__ = [
     "update_table",
     "where_sql",
     "whole_files",
+    "with_comment",
 ]

@@ -99,7 +99,7 @@ class TableHandle:
         self._state: TableState | None = None
         self.mark = CommitMark()
         self.puffin_footers: Recent[PuffinFile] = Recent()
-        self.live_frames: dict[tuple[int, int, int], DataFrame] = {}  # a snapshot never changes, nor does a frame of it
+        self.live_frames: dict[tuple[int, int, int], Any] = {}  # a snapshot never changes, nor does a frame of it
         self.refresh()
         self.metadata.head(branch)  # a branch that does not exist fails here, not in the middle of something
 

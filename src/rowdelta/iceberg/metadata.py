@@ -29,6 +29,7 @@ class Field:
     type: str | dict[str, Any]
     required: bool
     path: tuple[str, ...] = ()
+    doc: str | None = field(default=None, compare=False)
 
     @property
     def sql(self) -> str:
@@ -124,13 +125,13 @@ def name_parts(name: str) -> tuple[str, ...]:
 def _collect(fields: tuple[Field, ...], parents: tuple[str, ...], found: dict[int, Field]) -> None:
     for column in fields:
         path = (*parents, column.name)
-        found[column.id] = Field(column.id, ".".join(path), column.type, column.required, path)
+        found[column.id] = Field(column.id, ".".join(path), column.type, column.required, path, column.doc)
         if isinstance(column.type, dict) and column.type["type"] == "struct":
             _collect(_fields(column.type), path, found)
 
 
 def _fields(struct: dict[str, Any]) -> tuple[Field, ...]:
-    return tuple(Field(f["id"], f["name"], f["type"], f["required"]) for f in struct["fields"])
+    return tuple(Field(f["id"], f["name"], f["type"], f["required"], doc=f.get("doc")) for f in struct["fields"])
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,26 @@ with rows that Spark would find: the bounds of a file leave NaN out, and Iceberg
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rowdelta.iceberg.generated_sql import quote
+from rowdelta.iceberg.generated_sql import quote, select_sql, sql_columns
 from rowdelta.iceberg.metadata import Field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
 
     from rowdelta.iceberg.expressions import RowFilter
     from rowdelta.iceberg.handle import TableHandle
     from rowdelta.iceberg.metadata import PartitionSpec
 
 _FLOATS: Final = ("float", "double")
+_PREFIX: Final = re.compile("like|starts_?with", re.IGNORECASE)
 
 
 def has_null_partitions(specs: Mapping[int, PartitionSpec], manifests: Iterable[Mapping[str, Any]]) -> bool:
@@ -68,24 +75,46 @@ def stored_column(column: Field) -> str:
     return f"nanvl({column.sql}, {column.sql}) AS {column.sql}" if is_float(column) else column.sql
 
 
+def select_stored(frame: DataFrame, columns: Sequence[Field], more: Sequence[str] = ()) -> DataFrame:
+    """Top-level columns by `stored_column`, which keep their comments, and more columns in SQL."""
+    texts = [*map(stored_column, columns), *more]
+    commented = [place for place, column in enumerate(columns) if column.doc and is_float(column)]
+    if not commented:
+        return select_sql(frame, *texts)
+    made = sql_columns(texts)
+    for place in commented:
+        made[place] = with_comment(made[place], columns[place])
+    return frame.select(*made)
+
+
+def with_comment(value: SparkColumn, column: Field) -> SparkColumn:
+    """A computed value under the name of a column of the table, with its comment."""
+    return value.alias(column.name, metadata={"comment": column.doc}) if column.doc else value.alias(column.name)
+
+
 def hides_floats(columns: Iterable[Field]) -> bool:
     """Whether `stored_column` hides one of some columns."""
     return any(is_float(column) for column in columns)
 
 
-def holds_floats(column: Field) -> bool:
-    """Whether a struct has a floating-point field that a filter can name.
+def holds_hidden(column: Field, texts: AbstractSet[int] = frozenset()) -> bool:
+    """Whether a struct has a field that a filter must not show the scan: a floating-point number, or one of some texts.
+
+    Args:
+        column: The struct.
+        texts: The ids of the texts.
 
     Examples:
         >>> field = {"id": 2, "name": "k", "type": "double", "required": False}
-        >>> holds_floats(Field(1, "o", {"type": "struct", "fields": [field]}, False))
+        >>> holds_hidden(Field(1, "o", {"type": "struct", "fields": [field]}, False))
         True
     """
-    return any(is_float(inner) or holds_floats(inner) for inner in struct_fields(column))
+    inner = struct_fields(column)
+    return any(is_float(field) or field.id in texts or holds_hidden(field, texts) for field in inner)
 
 
-def hidden_struct(column: Field) -> str:
-    """A struct in SQL with its floating-point fields hidden, as `stored_column` hides columns.
+def hidden_struct(column: Field, texts: AbstractSet[int] = frozenset()) -> str:
+    """A struct in SQL with such fields hidden, as `stored_column` hides columns.
 
     Examples:
         >>> field = {"id": 2, "name": "k", "type": "double", "required": False}
@@ -94,18 +123,59 @@ def hidden_struct(column: Field) -> str:
     """
     if is_float(column):
         return f"nanvl({column.sql}, {column.sql})"
-    if not holds_floats(column):
+    if column.id in texts:
+        return f"coalesce({column.sql}, {column.sql})"
+    if not holds_hidden(column, texts):
         return column.sql
-    inner = ", ".join(f"{hidden_struct(field)} AS {quote(field.path[-1])}" for field in struct_fields(column))
+    inner = ", ".join(f"{hidden_struct(field, texts)} AS {quote(field.path[-1])}" for field in struct_fields(column))
     built = f"struct({inner})"
     return built if column.required else f"if({column.sql} IS NULL, NULL, {built})"
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a condition names.
+
+    Attributes:
+        columns: Top-level columns, of whatever relation, in lower case.
+        prefixes: Whether it may compare a text with a prefix.
+    """
+
+    columns: frozenset[str]
+    prefixes: bool
+
+
+def _named_by(condition: Any) -> Named:
+    """What an analyzed condition of Spark's names."""
+    columns = str(condition.references().toSeq().mkString("\n")).split("\n")
+    names = frozenset(column.rpartition("#")[0].lower() for column in columns)
+    return Named(names, prefixes=_PREFIX.search(str(condition.toString())) is not None)
+
+
+def filter_names(matched: DataFrame) -> Named:
+    """What the condition of rows that were filtered last of all names."""
+    return _named_by(_analyzed(matched, "Filter").condition())
+
+
+def join_names(joined: DataFrame) -> Named:
+    """What the condition of a join names."""
+    return _named_by(_analyzed(joined, "Join").condition().get())
+
+
+def _analyzed(frame: DataFrame, kind: str) -> Any:
+    """What a frame does last of all; Spark may take metadata columns away again above it."""
+    java: Any = frame
+    plan = java._jdf.queryExecution().analyzed()
+    while str(plan.nodeName()) != kind:
+        plan = plan.child()
+    return plan
 
 
 def columns_of(handle: TableHandle, condition: RowFilter) -> set[str]:
     """The top-level columns that Iceberg finds in a predicate."""
     struct, schema = handle._table.schema().asStruct(), handle.metadata.schema
     ids = handle.gateway.iceberg.expressions.Binder.boundReferences(struct, [condition.expression], True)
-    return {(schema.by_id[field_id].path or (schema.by_id[field_id].name,))[0] for field_id in ids}
+    return {schema.by_id[field_id].path[0] for field_id in handle.gateway.members(ids)}
 
 
 def struct_fields(column: Field) -> list[Field]:

@@ -12,8 +12,9 @@ from rowdelta.iceberg.pushdown import is_float
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column
 
     from rowdelta.iceberg.expressions import RowFilter
     from rowdelta.iceberg.handle import TableHandle
@@ -23,17 +24,9 @@ _COMPARED: Final = {"LT": "__lt__", "LT_EQ": "__le__", "GT": "__gt__", "GT_EQ": 
 _NAN: Final = float("nan")
 
 
-def names_floats(handle: TableHandle, matched: DataFrame) -> bool:
-    """Whether the predicate of rows that were filtered last of all names a top-level floating-point column."""
-    floats = {column.name.lower() for column in handle.metadata.schema.fields if is_float(column)}
-    if not floats:
-        return False
-    java: Any = matched
-    plan = java._jdf.queryExecution().analyzed()
-    while str(plan.nodeName()) != "Filter":
-        plan = plan.child()
-    named = str(plan.condition().references().toSeq().mkString("\n")).split("\n")
-    return any(name.rpartition("#")[0].lower() in floats for name in named)
+def names_floats(handle: TableHandle, named: AbstractSet[str]) -> bool:
+    """Whether a top-level floating-point column is among some names in lower case."""
+    return any(is_float(column) and column.name.lower() in named for column in handle.metadata.schema.fields)
 
 
 def skipping(handle: TableHandle, condition: RowFilter) -> Column | None:
@@ -42,21 +35,21 @@ def skipping(handle: TableHandle, condition: RowFilter) -> Column | None:
     It is one that Iceberg evaluates as Spark does: made of `RowFilter.expression`.
     """
     columns = {column.name: column for column in handle.metadata.schema.fields if is_float(column)}
-    return _column(condition.expression, columns)
+    return _column(handle, condition.expression, columns)
 
 
-def _column(found: Any, columns: Mapping[str, Field]) -> Column | None:
+def _column(handle: TableHandle, found: Any, columns: Mapping[str, Field]) -> Column | None:
     kind = str(found.op().name())
     if kind in {"AND", "OR"}:
-        left, right = _column(found.left(), columns), _column(found.right(), columns)
+        left, right = _column(handle, found.left(), columns), _column(handle, found.right(), columns)
         if left is not None and right is not None:
             return left & right if kind == "AND" else left | right
         return None if kind == "OR" else left if right is None else right
     column = None if kind in {"TRUE", "FALSE"} else columns.get(str(found.ref().name()))
-    return None if column is None else _of_values(kind, found, column)
+    return None if column is None else _of_values(handle, kind, found, column)
 
 
-def _of_values(kind: str, found: Any, column: Field) -> Column | None:
+def _of_values(handle: TableHandle, kind: str, found: Any, column: Field) -> Column | None:
     value, literal = F.col(quote(column.name)), partial(_literal, column)
     made: Column | None = None
     if kind in {"IS_NULL", "NOT_NULL"}:
@@ -64,7 +57,7 @@ def _of_values(kind: str, found: Any, column: Field) -> Column | None:
     elif kind == "IS_NAN":
         made = value == literal(_NAN)
     elif kind == "IN":
-        made = value.isin([literal(known.value()) for known in found.literals()])
+        made = value.isin([literal(known.value()) for known in handle.gateway.members(found.literals())])
     elif kind in _COMPARED:
         made = getattr(value, _COMPARED[kind])(literal(found.literal().value()))
     return made

@@ -29,6 +29,7 @@ class SqlLogic:
     """Rewrites Iceberg's expressions for one table."""
 
     def __init__(self, handle: TableHandle) -> None:
+        self._gateway = handle.gateway
         self._expressions = handle.gateway.iceberg.expressions.Expressions
         self._schema = handle._table.schema()
         self._has_floats = bool(float_columns(handle))
@@ -57,34 +58,41 @@ class SqlLogic:
             return self._prefix(found.term(), str(found.literal().value()), negated=kind.startswith("NOT"))
         if kind == "NOT_NAN" or not self._is_float(found):
             return found
-        term = found.term()
+        return self._of_floats(kind, found)
+
+    def _of_floats(self, kind: str, found: Any) -> Any:
+        """A comparison of a floating-point column, as Spark orders its values.
+
+        Only zero gets a literal of its own: a number of Java's type `float` would come back from Python as a `double`,
+        and Iceberg takes infinity for a value that no `float` can have. That NaN is less than nothing has to be said:
+        where a file does not count NaN, Iceberg believes that it has none.
+        """
+        term, expressions = found.term(), self._expressions
         if kind in {"IN", "NOT_IN"}:
-            values = [literal.value() for literal in found.literals()]
-            if 0 not in values:
-                return found
-            others = [value for value in values if value != 0]
-            join, kind = (self._either, "EQ") if kind == "IN" else (self._both, "NOT_EQ")
-            zero = self._compared(kind, term, 0.0)
-            for value in others:
-                zero = join(zero, self._compared(kind, term, value))
-            return zero
-        return self._compared(kind, term, found.literal().value())
+            has_zero = any(literal.value() == 0 for literal in self._gateway.members(found.literals()))
+        else:
+            has_zero = found.literal().value() == 0
+        if kind == "NOT_IN":
+            return self._both(found, self._not_zero(term)) if has_zero else found
+        if kind == "NOT_EQ":
+            return self._not_zero(term) if has_zero else found
+        if kind in {"GT", "GT_EQ"}:
+            return self._either(self._from_zero(kind, term) if has_zero else found, expressions.isNaN(term))
+        if kind == "IN" and has_zero:
+            found = self._either(found, self._zero(term))
+        elif has_zero:
+            found = self._zero(term) if kind == "EQ" else self._from_zero(kind, term)
+        return self._both(expressions.notNaN(term), found)
 
-    def _compared(self, kind: str, term: Any, value: float) -> Any:
-        """A comparison of a floating-point column, as Spark orders its values."""
-        expressions = self._expressions
-        if kind in {"EQ", "NOT_EQ"}:
-            if value != 0:
-                return (expressions.equal if kind == "EQ" else expressions.notEqual)(term, value)
-            if kind == "EQ":
-                return self._both(expressions.greaterThanOrEqual(term, -0.0), expressions.lessThanOrEqual(term, 0.0))
-            return self._either(self._compared("LT", term, value), self._compared("GT", term, value))
-        return self._ordered(kind, term, value)
+    def _from_zero(self, kind: str, term: Any) -> Any:
+        return getattr(self._expressions, _ORDERED[kind])(term, _ZEROS[kind])
 
-    def _ordered(self, kind: str, term: Any, value: float) -> Any:
-        limit = _ZEROS[kind] if value == 0 else value
-        found = getattr(self._expressions, _ORDERED[kind])(term, limit)
-        return self._either(found, self._expressions.isNaN(term)) if kind.startswith("GT") else found
+    def _zero(self, term: Any) -> Any:
+        return self._both(self._from_zero("GT_EQ", term), self._from_zero("LT_EQ", term))
+
+    def _not_zero(self, term: Any) -> Any:
+        above = self._either(self._from_zero("GT", term), self._expressions.isNaN(term))
+        return self._either(self._from_zero("LT", term), above)
 
     def _prefix(self, term: Any, prefix: str, *, negated: bool) -> Any:
         """A prefix as a range: Iceberg fails to compare the prefix of a partition that is null."""

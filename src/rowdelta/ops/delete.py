@@ -13,10 +13,10 @@ from rowdelta.ops.position_files import write_positions
 from rowdelta.ops.positions import places_of, rows_to_find
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.target import Target, isolation_of, mode_of, open_target
-from rowdelta.scan import matching
+from rowdelta.scan import Match, matching
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column
 
     from rowdelta.iceberg import RowFilter, TableHandle
 
@@ -62,15 +62,16 @@ class Delete(Operation[Result]):
             return Result(seconds=time.monotonic() - started)
         assert target.files is not None
         # Live rows need the keys of equality deletes, which are read for nothing where whole files go.
-        matched = None if target.files.equality_deletes else self._matched(target)
-        if matched is None or self._where is None:
+        found = None if target.files.equality_deletes else self._matched(target)
+        condition = None if found is None else found.condition
+        if found is None or self._where is None:
             condition = row_filter(self._handle, self._where, self._alias)
-        else:
-            condition = filter_of(self._handle, matched)
+        elif condition is None:
+            condition = filter_of(self._handle, found.rows)
         whole = whole_files(self._handle, target.snapshot.id, condition)
         if whole is not None:
             return self._drop_files(target, condition, whole.files, whole.records, started)
-        matched = self._matched(target) if matched is None else matched
+        matched = (self._matched(target, condition) if found is None else found).rows
         places = places_of(target, matched)
         touched = places.find(matched)
         deleted = sum(len(file.positions) for file in touched)
@@ -83,16 +84,17 @@ class Delete(Operation[Result]):
             change = write_positions(self._handle, target.files, touched).change(validation)
         return apply_rows(self._handle, change, started, deleted=deleted)
 
-    def _matched(self, target: Target) -> DataFrame:
+    def _matched(self, target: Target, condition: RowFilter | None = None) -> Match:
         rows = rows_to_find(target, self._alias)
         if self._where is None:
-            return rows
+            return Match(rows, condition)
         return matching(
             self._handle,
             rows,
             self._where,
             self._alias,
             again=lambda skipping: rows_to_find(target, self._alias, skipping=skipping),
+            condition=condition,
         )
 
     def _drop_files(self, target: Target, condition: RowFilter, files: int, records: int, started: float) -> Result:

@@ -46,7 +46,7 @@ from rowdelta.ops.refusals import REQUIRED_HINT, refusals
 from rowdelta.ops.rewrite import rewrite_files
 from rowdelta.ops.target import FILE, Target, open_target
 from rowdelta.ops.update import replace_rows, updated_rows
-from rowdelta.scan import MAX_BROADCAST_BYTES
+from rowdelta.scan import MAX_BROADCAST_BYTES, matching_pairs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -165,7 +165,12 @@ class MergeRun:
         right = source.withColumn(FOUND, F.lit(True)).alias(self.aliases[1])
         if broadcast:
             right = F.broadcast(right)
-        return rows.alias(self.aliases[0]).join(right, self.on.condition, "left" if self._of(BY_SOURCE) else "inner")
+        how = "left" if self._of(BY_SOURCE) else "inner"
+
+        def join(rows: DataFrame) -> DataFrame:
+            return rows.alias(self.aliases[0]).join(right, self.on.condition, how)
+
+        return join(rows) if self.on.is_complete else matching_pairs(self.handle, rows, join)
 
     def _pairs_frame(self, target: Target, joined: DataFrame, places: Places) -> DataFrame:
         """Rows of the table with what becomes of them: every matched row, and others that a clause applies to."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import InputError, TableError
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import RowFilter, Snapshot, TableHandle
+    from rowdelta.scan import LiveRows
 
 FILE: Final = "_file"
 POSITION: Final = "_pos"
@@ -70,13 +72,21 @@ class Target:
             skipping: A predicate that the rows are to meet, which skips files; see `matching`.
         """
         assert self.files is not None
-        schema_id = self.handle.metadata.current_schema_id
         known = self.lineage if self.files.has_row_ids else []
-        names = (FILE, POSITION, *known)
-        rows = live_rows(self.handle, self.files, schema_id, names, only=only, skipping=skipping).live_with_places()
+        live = self._live if only is None else self._live_of(only)
+        rows = (live if skipping is None else live.skipping(skipping)).live_with_places()
         missing = [f"cast(null AS bigint) AS {name}" for name in self.lineage if name not in known]
         rows = select_sql(rows, "*", *missing) if missing else rows
         return rows if alias is None else rows.alias(alias)
+
+    @cached_property
+    def _live(self) -> LiveRows:
+        return self._live_of(None)
+
+    def _live_of(self, only: AbstractSet[str] | None) -> LiveRows:
+        assert self.files is not None
+        names = (FILE, POSITION, *(self.lineage if self.files.has_row_ids else []))
+        return live_rows(self.handle, self.files, self.handle.metadata.current_schema_id, names, only=only)
 
     def stored_rows(
         self, alias: str | None = None, lineage: Sequence[str] = (), *, skipping: Column | None = None
@@ -95,7 +105,7 @@ class Target:
         rows = rows if skipping is None else rows.where(skipping)
         if alias is None:
             return with_hidden_floats(rows, columns)
-        if may_hide(self.handle):
+        if may_hide(self.handle, self.handle.metadata.schema):
             rows = select_sql(rows, "*", *places)
         return with_hidden_floats(rows, columns, places).alias(alias)
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import RowFilter, TableHandle, Validation
     from rowdelta.ops.assignments import Value
     from rowdelta.ops.positions import FilePositions
+    from rowdelta.scan import Match
 
 
 class Update(Operation[Result]):
@@ -114,7 +115,7 @@ class Update(Operation[Result]):
         rows = rows_to_find(target, self._alias, with_ids=True)
         places = places_of(target, rows)
         filtered = self._matched(target, rows)
-        matched = rows if filtered is None else filtered
+        matched = rows if filtered is None else filtered.rows
         values = assigned(self._handle, rows, self._values, self._alias)
         new = [value.alias(new_name(name)) for name, value in values.items()]
         old = [quote(name) for name in target.columns if name not in values] + target.kept_lineage
@@ -122,7 +123,7 @@ class Update(Operation[Result]):
             touched, (new_rows, condition) = beside(
                 self._handle.gateway,
                 lambda: places.collect(found),
-                lambda: (updated_rows(target, found, values), filter_of(self._handle, filtered)),
+                lambda: (updated_rows(target, found, values), self._condition(filtered)),
             )
             if not touched:
                 return Result(seconds=time.monotonic() - started)
@@ -135,7 +136,12 @@ class Update(Operation[Result]):
                 change = replace_rows(target, touched, new_rows, validation)
             return apply_rows(self._handle, change, started, updated=count)
 
-    def _matched(self, target: Target, rows: DataFrame) -> DataFrame | None:
+    def _condition(self, found: Match | None) -> RowFilter:
+        if found is not None and found.condition is not None:
+            return found.condition
+        return filter_of(self._handle, None if found is None else found.rows)
+
+    def _matched(self, target: Target, rows: DataFrame) -> Match | None:
         """The rows that the predicate finds; None where there is none."""
         if self._where is None:
             return None

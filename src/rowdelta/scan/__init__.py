@@ -10,6 +10,8 @@ from rowdelta.scan.integer_keys import INTEGER_TYPES, IntegerKeys, as_integers, 
 from rowdelta.scan.key_bits import KeyBits, key_bits
 from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, row_keys, unpack_words, vector_keys
 from rowdelta.scan.matching import matching, may_hide
+from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unpack_words, vector_keys
+from rowdelta.scan.matching import Match, matching, matching_pairs, may_hide
 from rowdelta.scan.names import check_clashes, check_names
 from rowdelta.scan.read import (
     MAX_BROADCAST_BYTES,
@@ -32,6 +34,7 @@ __all__ = [
     "KeyBits",
     "LiveRows",
     "as_integers",
+    "Match",
     "block_and_bit",
     "check_clashes",
     "check_deletes",
@@ -51,6 +54,7 @@ __all__ = [
     "live_frame",
     "live_rows",
     "matching",
+    "matching_pairs",
     "may_hide",
     "read_vectors",
     "refresh_views",

@@ -16,9 +16,9 @@ from rowdelta.iceberg import (
     hides_floats,
     quote,
     select_sql,
+    select_stored,
     shadow,
     snapshot_files,
-    stored_column,
 )
 from rowdelta.scan.applicable import needed_deletes
 from rowdelta.scan.checks import check_deletes
@@ -27,7 +27,7 @@ from rowdelta.scan.filters import AGE, PARTITION, SPEC
 from rowdelta.scan.names import check_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from collections.abc import Set as AbstractSet
 
     from pyspark.sql import Column, DataFrame
@@ -47,12 +47,19 @@ class LiveRows:
     """The rows of a snapshot before equality deletes, and the joins that apply them.
 
     `rows` has the table's columns, then the columns that the joins need (`AGE`, `SPEC`, `PARTITION`, dropped key
-    columns) and the metadata columns that were asked for.
+    columns) and the metadata columns that were asked for. `made` makes them of `stored`, the rows as Iceberg
+    reads them.
     """
 
     rows: DataFrame
     columns: list[str]
     deleted: list[DeletedKeys | KeyBits]
+    stored: DataFrame
+    made: Callable[[DataFrame], DataFrame]
+
+    def skipping(self, condition: Column) -> LiveRows:
+        """The same of the rows that meet a predicate, which skips files; see `matching`. The joins stay as they are."""
+        return replace(self, rows=self.made(self.stored.where(condition)))
 
     def live(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
         """The rows that are left, with the table's columns."""
@@ -67,12 +74,25 @@ class LiveRows:
         return frame
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """A frame of live rows, and what makes it of the rows that meet a predicate."""
+
+    frame: DataFrame
+    skipping: Callable[[Column], DataFrame]
+
+
 def read(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int) -> DataFrame | None:
     """The live rows of a snapshot; None where Iceberg's reader gives them, and applies filters as it should.
 
     Floating-point columns are hidden from filters; those of a frame that the caller makes instead must be, too.
     """
-    known = handle.live_frames
+    kept = _kept(handle, snapshot, schema_id, max_broadcast_bytes)
+    return None if kept is None else kept.frame
+
+
+def _kept(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int) -> _Kept | None:
+    known: dict[tuple[int, int, int], _Kept] = handle.live_frames
     key = (snapshot.id, schema_id, max_broadcast_bytes)
     if key not in known:
         files = snapshot_files(handle, snapshot)
@@ -80,15 +100,25 @@ def read(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_
             return None
         check_deletes(handle.metadata, files)
         if files.equality_deletes:
-            frame = live_rows(handle, files, schema_id).live(max_broadcast_bytes)
+            rows = live_rows(handle, files, schema_id)
+            kept = _Kept(
+                rows.live(max_broadcast_bytes), lambda condition: rows.skipping(condition).live(max_broadcast_bytes)
+            )
         elif has_null_partitions(handle.metadata.specs, files.listing.records):
-            frame = with_hidden_floats(shadow(handle, files, schema_id, []).frame, _columns(handle, schema_id))
+            kept = _of_shadow(handle, files, schema_id)
         else:
             return None
         while len(known) >= _FRAMES_KEPT:
             known.pop(next(iter(known)))
-        known[key] = frame
+        known[key] = kept
     return known[key]
+
+
+def _of_shadow(handle: TableHandle, files: SnapshotFiles, schema_id: int) -> _Kept:
+    columns, stored = _columns(handle, schema_id), shadow(handle, files, schema_id, []).frame
+    return _Kept(
+        with_hidden_floats(stored, columns), lambda condition: with_hidden_floats(stored.where(condition), columns)
+    )
 
 
 def with_hidden_floats(frame: DataFrame, columns: Sequence[Field], more: Sequence[str] = ()) -> DataFrame:
@@ -99,7 +129,7 @@ def with_hidden_floats(frame: DataFrame, columns: Sequence[Field], more: Sequenc
         columns: The columns.
         more: Metadata columns to keep where any column is hidden.
     """
-    return select_sql(frame, *map(stored_column, columns), *more) if hides_floats(columns) else frame
+    return select_stored(frame, columns, more) if hides_floats(columns) else frame
 
 
 def _columns(handle: TableHandle, schema_id: int) -> Sequence[Field]:
@@ -110,11 +140,12 @@ def read_skipping(
     handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int, skipping: Column
 ) -> DataFrame:
     """The live rows of a snapshot that meet a predicate by which files are skipped; see `matching`."""
-    files = snapshot_files(handle, snapshot)
-    assert files is not None
-    if files.equality_deletes:
-        return live_rows(handle, files, schema_id, skipping=skipping).live(max_broadcast_bytes)
-    return with_hidden_floats(shadow(handle, files, schema_id, []).frame.where(skipping), _columns(handle, schema_id))
+    kept = _kept(handle, snapshot, schema_id, max_broadcast_bytes)
+    if kept is None:
+        files = snapshot_files(handle, snapshot)
+        assert files is not None
+        kept = _of_shadow(handle, files, schema_id)
+    return kept.skipping(skipping)
 
 
 def filters_mislead(handle: TableHandle, files: SnapshotFiles) -> bool:
@@ -140,7 +171,6 @@ def live_rows(
     only: AbstractSet[str] | None = None,
     deletes: tuple[DeleteEntry, ...] | None = None,
     as_bits: bool = False,
-    skipping: Column | None = None,
 ) -> LiveRows:
     """Puts the shadow of a snapshot and its equality deletes together.
 
@@ -152,7 +182,6 @@ def live_rows(
         only: The data files to read; all of them when left out.
         deletes: The equality deletes to make joins for; all that can find a row when left out.
         as_bits: Whether to look keys up in a bitmap rather than join with them, where that can be.
-        skipping: A predicate that the rows are to meet, which skips files; see `matching`.
     """
     schema = handle.metadata.schemas[schema_id]
     check_names(handle, schema_id, ("_spec_id", "_partition", *metadata_columns))
@@ -163,29 +192,30 @@ def live_rows(
     dropped = [_dropped_key(handle, field_id) for field_id in sorted(keys - set(schema.by_id))]
     dropped_sources = [_dropped(handle, field_id) for field_id in sorted(sources - keys - set(schema.by_id))]
     shade = shadow(handle, files, schema_id, [*dropped, *dropped_sources], only)
-    stored_rows = shade.frame if skipping is None else shade.frame.where(skipping)
     every, files = files.equality_deletes, replace(files, equality_deletes=deletes)
     columns = [column.name for column in schema.fields]
     places = [f"_spec_id AS {SPEC}", *([f"_partition AS {PARTITION}"] if shade.partition_names else [])]
-    stored = [stored_column(column) for column in schema.fields]
     if not every:
-        return LiveRows(select_sql(stored_rows, *stored, *places, *metadata_columns), columns, [])
+
+        def plain(rows: DataFrame) -> DataFrame:
+            return select_stored(rows, schema.fields, [*places, *metadata_columns])
+
+        return LiveRows(plain(shade.frame), columns, [], shade.frame, plain)
     young = files.young_files(handle) if files.equality_deletes else []
-    rows = select_sql(
-        stored_rows,
-        *stored,
-        *(quote(column.name) for column in dropped),
-        *places,
-        _age(handle, files, young),
-        *metadata_columns,
-    )
-    rows = _with_file_ages(handle, rows, young) if _FILE in rows.columns else rows
+    keys_dropped = [quote(column.name) for column in dropped]
+    age = _age(handle, files, young)
+
+    def made(rows: DataFrame) -> DataFrame:
+        rows = select_stored(rows, schema.fields, [*keys_dropped, *places, age, *metadata_columns])
+        return _with_file_ages(handle, rows, young) if _FILE in rows.columns else rows
+
+    rows = made(shade.frame)
     by_id = schema.by_id | {column.id: column for column in dropped}
     builder = DeletedKeysBuilder(
         handle, files, by_id, rows, shade.partition_names, ages_matter=bool(young), as_bits=as_bits
     )
     builder.check_scopes(every)
-    return LiveRows(rows, columns, builder.build())
+    return LiveRows(rows, columns, builder.build(), shade.frame, made)
 
 
 def _dropped_key(handle: TableHandle, field_id: int) -> Field:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rowdelta.errors import InputError
 from rowdelta.iceberg import quote, run_sql, snapshot_files, string_literal
 from rowdelta.scan.deletion_vectors import check_vectors
-from rowdelta.scan.matching import matching
+from rowdelta.scan.matching import matching, matching_of_schema
 from rowdelta.scan.names import check_clashes
 from rowdelta.scan.read import read, read_skipping, with_hidden_floats
 
@@ -68,9 +68,9 @@ def live_frame(
     if where is None:
         return frame
     if snapshot is None or snapshot.manifest_list is None or schema_id != handle.metadata.current_schema_id:
-        return frame.where(where)  # `matching` knows the newest columns alone
+        return matching_of_schema(handle, frame, where, schema_id)
     again = partial(read_skipping, handle, snapshot, schema_id, max_broadcast_bytes)
-    return matching(handle, frame, where, again=again)
+    return matching(handle, frame, where, again=again).rows
 
 
 def _check(handle: TableHandle, snapshot: Snapshot) -> None:
