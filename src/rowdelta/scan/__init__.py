@@ -9,8 +9,6 @@ from rowdelta.scan.hashed_keys import check_type, hashed_integers, hashed_keys
 from rowdelta.scan.integer_keys import INTEGER_TYPES, IntegerKeys, as_integers, integer_sql, is_integer
 from rowdelta.scan.key_bits import KeyBits, key_bits
 from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, row_keys, unpack_words, vector_keys
-from rowdelta.scan.matching import matching, may_hide
-from rowdelta.scan.key_sets import block_and_bit, forget_keys, integer_keys, unpack_words, vector_keys
 from rowdelta.scan.matching import Match, matching, matching_pairs, may_hide
 from rowdelta.scan.names import check_clashes, check_names
 from rowdelta.scan.read import (
@@ -33,8 +31,8 @@ __all__ = [
     "IntegerKeys",
     "KeyBits",
     "LiveRows",
-    "as_integers",
     "Match",
+    "as_integers",
     "block_and_bit",
     "check_clashes",
     "check_deletes",
