@@ -136,9 +136,7 @@ def _simplified(handle: TableHandle, plan: Any) -> list[Any]:
     literals = handle.gateway.scala_object(catalyst.expressions, "Literal")
     kind = str(optimized.nodeName())
     if kind == "Filter":
-        # Spark keeps a column's name as the predicate spells it, whose case may be another than the table's.
-        strategy = handle.gateway.scala_object(datasources, "DataSourceStrategy")
-        return [*_conjuncts(strategy.normalizeExprs(optimized.expressions(), plan.output()).head()), *others]
+        return [*_conjuncts(optimized.condition()), *others]
     if kind == "LocalRelation":
         return [literals.FalseLiteral()]
     return others  # the filter is gone: it holds for every row
