@@ -72,7 +72,7 @@ class Least:
         if self.written is not None:
             self.written.writeTo(f"{TABLE}.branch_{table.branch}").append()
         else:
-            table._handle._table.newFastAppend().toBranch(table.branch).commit()
+            table._handle.java_table.newFastAppend().toBranch(table.branch).commit()
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.measure import Measure, time_of
-from rowdelta.codec import bitmap_from_sorted, bitmap_to_numpy, decode_vector, encode_vector, get_compression
+from rowdelta.codec import bitmap_from_sorted, bitmap_to_numpy, decode_vector, encode_vector
+from rowdelta.codec.set_compression import get_compression
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ import rowdelta as rd
 from bench.data import make_table
 from bench.measure import Measure, time_of
 from rowdelta.encoding import DeleteEncoding, FileContent
-from rowdelta.iceberg import ContentFile, NewDelete, RowChange, commit
+from rowdelta.iceberg import ContentFile, NewDelete, RowChange, commit_change
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,10 +27,10 @@ def debt_of_many_files(spark: SparkSession) -> Measure:
     """Every other delete file has keys all over the table; the others are vectors of one data file each."""
     make_table(spark, TABLE, 0)
     table = rd.table(spark, TABLE)
-    commit(table._handle, RowChange(kept_files=[_data_file(table, number) for number in range(DATA_FILES)]))
+    commit_change(table._handle, RowChange(kept_files=[_data_file(table, number) for number in range(DATA_FILES)]))
     per_commit = DELETE_FILES // COMMITS
     for start in range(0, DELETE_FILES, per_commit):
-        commit(table._handle, RowChange(deletes=[_delete(table, n) for n in range(start, start + per_commit)]))
+        commit_change(table._handle, RowChange(deletes=[_delete(table, n) for n in range(start, start + per_commit)]))
     timing = time_of(lambda: rd.table(spark, TABLE).debt())
     found = rd.table(spark, TABLE).debt()
     assert (found.data_files, found.delete_files) == (DATA_FILES, DELETE_FILES)

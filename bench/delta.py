@@ -15,14 +15,14 @@ from pyroaring import BitMap64
 import rowdelta as rd
 from bench.measure import Measure, after_warm_up, driver_peak_mb, live_heap_mb, ratio, seconds_of
 from rowdelta.codec import encode_vector
-from rowdelta.codec.delta import z85_encode
+from rowdelta.codec.delta_vector import z85_encode
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from rowdelta.delta import FromDeltaResult
+    from rowdelta.delta.convert import FromDeltaResult
 
 FILES = {"small": 500, "medium": 2_000, "large": 10_000}
 ROWS = 100_000

@@ -8,7 +8,7 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from rowdelta.iceberg import DELTA_PACKAGE, ICEBERG_PACKAGE
+from rowdelta.spark import DELTA_PACKAGE, ICEBERG_PACKAGE
 
 PACKAGES = ("rowdelta", "pyspark", "pyiceberg", "deltalake", "duckdb", "pyarrow", "pyroaring")
 

@@ -25,9 +25,9 @@ import pyarrow as pa
 from pyroaring import BitMap, BitMap64
 
 from rowdelta import codec
-from rowdelta.codec.compression import compress, decompress
-from rowdelta.codec.delta import z85_encode
-from rowdelta.codec.vector import VECTOR_MAGIC, decode_unframed, frame
+from rowdelta.codec.deletion_vector import VECTOR_MAGIC, decode_unframed, frame
+from rowdelta.codec.delta_vector import z85_encode
+from rowdelta.codec.frame_compression import compress, decompress
 from rowdelta.errors import FormatError
 
 if TYPE_CHECKING:

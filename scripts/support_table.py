@@ -124,22 +124,22 @@ def _only(*kinds: Kind) -> Callable[[Case], Iterator[Kind]]:
     return lambda _case: iter(kinds)
 
 
-CONFORMANCE: Final = "tests.scan.conformance_test"
+CONFORMANCE: Final = "tests.read.conformance_test"
 SAME_ROWS: Final = "test_a_table_reads_as_stock_iceberg_reads_its_equivalent"
-RESOLVE: Final = "tests.maintain.resolve_matrix_test"
+RESOLVE: Final = "tests.maintenance.resolve_matrix_test"
 RESOLVED_ROWS: Final = "test_stock_iceberg_reads_a_resolved_table_as_the_model_has_it"
 EVERY_KIND: Final = "tests.every_kind_test"
 EVIDENCE: Final = [
     Evidence("read", CONFORMANCE, SAME_ROWS, _equality_and_positions),
     Evidence(
         "read",
-        "tests.ops.dml_delete_test",
+        "tests.verbs.dml_delete_test",
         "test_positions_of_version_2_stay_deleted_after_an_upgrade",
         _only((3, "upgraded")),
     ),
     Evidence("write", CONFORMANCE, SAME_ROWS, _equality),
     *(
-        Evidence("write", f"tests.ops.dml_{verb}_test", f"test_{verb}_gives_what_iceberg_sql_gives", _by_mode)
+        Evidence("write", f"tests.verbs.dml_{verb}_test", f"test_{verb}_gives_what_iceberg_sql_gives", _by_mode)
         for verb in ("delete", "update", "merge")
     ),
     Evidence("write", "tests.cdc.property_test", "test_a_table_follows_its_changes", _upserted),
@@ -151,18 +151,18 @@ EVIDENCE: Final = [
         ("format_version",),
     ),
     *(
-        Evidence("change", f"tests.ops.dml_{verb}_test", f"test_{verb}_gives_what_iceberg_sql_gives", _by_mode)
+        Evidence("change", f"tests.verbs.dml_{verb}_test", f"test_{verb}_gives_what_iceberg_sql_gives", _by_mode)
         for verb in ("delete", "update", "merge")
     ),
     Evidence(
         "change",
-        "tests.ops.dml_delete_test",
+        "tests.verbs.dml_delete_test",
         "test_positions_of_version_2_stay_deleted_after_an_upgrade",
         _only((3, "upgraded")),
     ),
     Evidence(
         "change",
-        "tests.ops.dml_delete_test",
+        "tests.verbs.dml_delete_test",
         "test_every_verb_sees_only_rows_that_no_key_deletes",
         lambda case: iter([(case.get("version", 3), case["encoding"])]),
     ),
@@ -170,31 +170,31 @@ EVIDENCE: Final = [
     Evidence("resolve", RESOLVE, RESOLVED_ROWS, _equality),
     Evidence(
         "rewrite",
-        "tests.maintain.rewrite_deletes_test",
+        "tests.maintenance.rewrite_deletes_test",
         "test_full_rows_become_vectors_and_back_and_keep_their_age",
         _only((3, "full-row"), (3, "deletion-vector"), (3, "hash-map")),
     ),
     Evidence(
         "rewrite",
-        "tests.maintain.rewrite_deletes_test",
+        "tests.maintenance.rewrite_deletes_test",
         "test_composite_keys_become_hash_maps_and_back",
         _only((3, "full-row"), (3, "hash-map")),
     ),
     Evidence(
         "rewrite",
-        "tests.maintain.rewrite_deletes_test",
+        "tests.maintenance.rewrite_deletes_test",
         "test_many_position_deletes_become_one_for_each_data_file",
         _only((2, "position")),
     ),
     Evidence(
         "rewrite",
-        "tests.maintain.rewrite_deletes_test",
+        "tests.maintenance.rewrite_deletes_test",
         "test_positions_become_vectors_after_an_upgrade",
         _only((3, "upgraded"), (3, "position")),
     ),
     Evidence(
         "compact",
-        "tests.maintain.compact_test",
+        "tests.maintenance.compact_test",
         "test_a_compacted_table_has_the_same_rows_in_fewer_files_and_no_deletes",
         _with_keys_of_one_column,
     ),
@@ -206,7 +206,7 @@ EVIDENCE: Final = [
     Evidence("stock", RESOLVE, RESOLVED_ROWS, lambda case: iter([(case["version"], "position")])),
     Evidence(
         "stock",
-        "tests.ops.dml_delete_test",
+        "tests.verbs.dml_delete_test",
         "test_positions_of_version_2_stay_deleted_after_an_upgrade",
         _only((3, "upgraded")),
     ),

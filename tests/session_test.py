@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
-from rowdelta.iceberg.gateway import Gateway
-from rowdelta.session import remove_if_empty
+from rowdelta.spark import Gateway, remove_if_empty
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from rowdelta import _loading, cdc  # noqa: F401 - the first of them has to come first
+from rowdelta._session import session
+from rowdelta._table import Table, table
 from rowdelta._version import __version__
-from rowdelta.delta import from_delta
+from rowdelta.change import Operation, Plan, Result
+from rowdelta.debt import Advice, Debt, DeleteDebt, Recommendation, TableAdvice
+from rowdelta.delta import DeltaProgress, FromDeltaResult, from_delta
 from rowdelta.errors import (
     CommitConflictError,
     CommitStateUnknownError,
@@ -16,20 +20,49 @@ from rowdelta.errors import (
     TableError,
     VerificationError,
 )
-from rowdelta.session import session
+from rowdelta.maintenance import (
+    CompactResult,
+    ExpireResult,
+    OrphansResult,
+    Progress,
+    RemoveDanglingResult,
+    ResolveResult,
+    RewriteDeletesResult,
+)
 from rowdelta.sql import sql
-from rowdelta.table import Table, table
+from rowdelta.verbs import DeleteKeysResult, Merge, Update, UpsertResult
 
 __all__ = [
+    "Advice",
     "CommitConflictError",
     "CommitStateUnknownError",
+    "CompactResult",
+    "Debt",
+    "DeleteDebt",
+    "DeleteKeysResult",
+    "DeltaProgress",
     "EncodingError",
+    "ExpireResult",
     "FormatError",
+    "FromDeltaResult",
     "InputError",
+    "Merge",
+    "Operation",
+    "OrphansResult",
+    "Plan",
+    "Progress",
+    "Recommendation",
+    "RemoveDanglingResult",
+    "ResolveResult",
+    "Result",
+    "RewriteDeletesResult",
     "RowDeltaError",
     "SessionError",
     "Table",
+    "TableAdvice",
     "TableError",
+    "Update",
+    "UpsertResult",
     "VerificationError",
     "__version__",
     "cdc",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DRIVER = """
 import os, sys
 import rowdelta as rd
-import rowdelta.ops.upsert as upsert
+import rowdelta.verbs.upsert as upsert
 
 warehouse, table, folder, moment = sys.argv[1:]
 spark = rd.session(warehouse, config={"spark.sql.shuffle.partitions": 2, "spark.sql.session.timeZone": "UTC"})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
-from rowdelta.cdc.records import Shape
+from rowdelta.cdc import Shape
 from tests.support.events import event
 
 if TYPE_CHECKING:

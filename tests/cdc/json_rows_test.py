@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
-from rowdelta.cdc.records import Shape
+from rowdelta.cdc import Shape
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

@@ -15,7 +15,7 @@ from rowdelta.cli import pipeline_run
 from rowdelta.cli.app import app
 from rowdelta.cli.pipeline_config import read_config
 from rowdelta.cli.pipeline_run import _format
-from rowdelta.iceberg import run_sql
+from rowdelta.spark import run_sql
 from tests.support.events import event
 from tests.support.frames import assert_same_rows
 from tests.support.settings import settings

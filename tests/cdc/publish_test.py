@@ -79,7 +79,9 @@ def test_a_restart_publishes_what_a_crash_left(
     events = EventFolder(tmp_path)
     events.add([event("c", None, {"id": 1, "v": "a"})])
     with monkeypatch.context() as patch:
-        patch.setattr("rowdelta.cdc.policy.ResolvePolicy.is_behind", lambda *_: False)  # dies before the end
+        patch.setattr(
+            "rowdelta.cdc.maintenance_policy.ResolvePolicy.is_behind", lambda *_: False
+        )  # dies before the end
         events.run(spark, table, **BRANCHES)
     assert table.refresh().metadata.head("main") is None
     events.run(spark, table, **BRANCHES)  # nothing new has come

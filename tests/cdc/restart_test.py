@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
-from rowdelta.ops.changes import apply
+from rowdelta.change import apply
 from tests.support.events import EventFolder, event
 from tests.support.frames import assert_same_rows
 from tests.support.tables import EDV, create
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 COLUMNS = "id bigint NOT NULL, v string"
-COMMIT = "rowdelta.ops.upsert.apply"
+COMMIT = "rowdelta.verbs.upsert.apply"
 
 
 class LostConnectionError(rd.RowDeltaError):
@@ -191,7 +191,7 @@ def test_a_batch_that_loses_a_race_is_taken_again(
             races.pop()()
         return apply(handle, change)
 
-    monkeypatch.setattr("rowdelta.ops.changes.apply", raced)
+    monkeypatch.setattr("rowdelta.change.apply_change.apply", raced)
     try:
         events.run(spark, table, columns=["v"], on_bad="quarantine")
         assert not races

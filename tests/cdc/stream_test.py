@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 import rowdelta as rd
-from rowdelta.cdc.marks import BatchMark, last_batch
+from rowdelta.cdc.batch_marks import BatchMark, last_batch
 from tests.support.events import EventFolder, event
 from tests.support.frames import assert_same_rows
 from tests.support.tables import EDV, create, head, stored_files
@@ -226,11 +226,11 @@ def test_what_a_batch_fails_on_is_an_error_of_ours(
 
     good = source.selectExpr("1L id", "value v")
     with monkeypatch.context() as patch:
-        patch.setattr("rowdelta.cdc.running.take_batch", fail)
+        patch.setattr("rowdelta.cdc.running_stream.take_batch", fail)
         running = rd.cdc.stream(good, table, "id").start(str(events.folder / "fault"), available_now=True)
         with pytest.raises(rd.RowDeltaError, match="a batch failed: ValueError: a fault of our own"):
             running.await_termination()
-        patch.setattr("rowdelta.cdc.running.take_batch", lambda *_, **__: spark.table("lake.db.nowhere"))
+        patch.setattr("rowdelta.cdc.running_stream.take_batch", lambda *_, **__: spark.table("lake.db.nowhere"))
         running = rd.cdc.stream(good, table, "id").start(str(events.folder / "fault"), available_now=True)
         with pytest.raises(rd.InputError, match="TABLE_OR_VIEW_NOT_FOUND"):
             running.await_termination()

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import rowdelta as rd
 from rowdelta.cli.app import app
-from rowdelta.cli.files import read_rows
+from rowdelta.cli.input_files import read_rows
 from rowdelta.codec import Blob, EqualityDeleteVector, PuffinWriter, encode_edv_file, encode_vector, get_codec
 from tests.support.tables import create
 

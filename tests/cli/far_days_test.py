@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowdelta.cli.changes import show_frame
+from rowdelta.cli.run_operation import show_frame
 
 if TYPE_CHECKING:
     import pytest

@@ -19,21 +19,19 @@ from rowdelta.codec import (
     BytesSource,
     EqualityDeleteVector,
     bitmap_to_numpy,
-    decode32,
-    decode64,
-    decode_edv_file,
     decode_hashed,
     decode_vector,
-    encode64,
     encode_edv_file,
     encode_hashed,
     encode_vector,
-    get_compression,
     read_blob,
     read_puffin,
 )
-from rowdelta.codec.delta import z85_decode
-from rowdelta.codec.vector import frame
+from rowdelta.codec.deletion_vector import frame
+from rowdelta.codec.delta_vector import z85_decode
+from rowdelta.codec.equality_vector import decode_edv_file
+from rowdelta.codec.roaring import decode32, decode64, encode64
+from rowdelta.codec.set_compression import get_compression
 from rowdelta.errors import FormatError
 
 if TYPE_CHECKING:

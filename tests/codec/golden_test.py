@@ -14,18 +14,16 @@ from rowdelta.codec import (
     DeletionVectorDescriptor,
     PathSource,
     PuffinWriter,
-    decode32,
-    decode64,
     decode_dv,
     decode_vector,
     dv_path,
-    encode64,
     encode_vector,
     read_blob,
     read_puffin,
     to_vector_blob,
 )
-from rowdelta.codec.delta import z85_encode
+from rowdelta.codec.delta_vector import z85_encode
+from rowdelta.codec.roaring import decode32, decode64, encode64
 from rowdelta.errors import FormatError
 from tests.support.golden import GOLDEN, MISSING, cases, facts, file_of
 

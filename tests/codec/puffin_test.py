@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rowdelta.codec import Blob, BytesSource, PathSource, PuffinWriter, read_blob, read_puffin
-from rowdelta.codec.compression import compress, decompress
+from rowdelta.codec.frame_compression import compress, decompress
 from rowdelta.errors import FormatError
 
 if TYPE_CHECKING:

@@ -9,15 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap, BitMap64
 
-from rowdelta.codec import (
-    JAVA_HIGH_KEY_LIMIT,
-    UNSIGNED_HIGH_KEY_LIMIT,
-    decode32,
-    decode64,
-    encode32,
-    encode64,
-    structure,
-)
+from rowdelta.codec import roaring_check as structure
+from rowdelta.codec.roaring import JAVA_HIGH_KEY_LIMIT, UNSIGNED_HIGH_KEY_LIMIT, decode32, decode64, encode32, encode64
 from rowdelta.errors import FormatError
 
 Container: TypeAlias = tuple[int, int, bytes]  # key, declared cardinality, body

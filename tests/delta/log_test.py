@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 import rowdelta as rd
-from rowdelta.codec.delta import DeletionVectorDescriptor
+from rowdelta.codec import DeletionVectorDescriptor
 from rowdelta.delta.actions import DeltaCommit, Metadata, Protocol, join_commits, parse_commit
 from rowdelta.delta.features import KNOWN_FEATURES, check_metadata, check_protocol
+from rowdelta.delta.log_values import bound, partition_value
 from rowdelta.delta.paths import by_place, data_path, vector_path
 from rowdelta.delta.schema import FIRST_NESTED_ID, convert_schema, read_name_mapping
 from rowdelta.delta.statistics import metrics_modes, parse_statistics
-from rowdelta.delta.values import bound, partition_value
 
 
 def _field(name: str, kind: Any, *, nullable: bool = True, **metadata: Any) -> dict[str, Any]:

@@ -289,7 +289,7 @@ def test_the_files_of_many_commits_are_looked_for_once(
         number += 1
     spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
     spark.sql(f"DELETE FROM delta.`{source}` WHERE id = 25")
-    mirror = importlib.import_module("rowdelta.delta.mirror")
+    mirror = importlib.import_module("rowdelta.delta.apply_commit")
     real, asked = mirror.held_paths, []
 
     def counted(handle: Any, paths: Any) -> Any:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
-from rowdelta.delta import DeltaProgress, FromDeltaResult
+from rowdelta.delta.progress import DeltaProgress
 from tests.support.delta_tables import delta_rows, iceberg_rows, log_actions
 from tests.support.frames import assert_same_rows, rows
 from tests.support.tables import stored_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from rowdelta.delta.convert import FromDeltaResult
 
 COLUMNS = (
     "id bigint, region string, amount decimal(9, 2), at timestamp, tags array<string>, "

@@ -8,9 +8,8 @@ import pytest
 from pyroaring import BitMap64
 
 import rowdelta as rd
-from rowdelta.codec import DeletionVectorDescriptor, decode_vector, encode_vector, read_blob, read_puffin
-from rowdelta.codec.delta import z85_encode
-from rowdelta.codec.source import BytesSource
+from rowdelta.codec import BytesSource, DeletionVectorDescriptor, decode_vector, encode_vector, read_blob, read_puffin
+from rowdelta.codec.delta_vector import z85_encode
 from rowdelta.delta import vectors as module
 from rowdelta.delta.vectors import DeletedRows, VectorCopier
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from rowdelta.codec.edv import EqualityDeleteVector
-from rowdelta.codec.keys import get
-from rowdelta.codec.sets import MAX_DELTA_VALUES
-from rowdelta.codec.vector import MAX_POSITION
+from rowdelta.codec import EqualityDeleteVector
+from rowdelta.codec import get_codec as get
+from rowdelta.codec.deletion_vector import MAX_POSITION
+from rowdelta.codec.set_compression import MAX_DELTA_VALUES
 from rowdelta.encoding import (
     BatchStatistics,
     DeleteBatch,

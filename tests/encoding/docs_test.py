@@ -11,19 +11,20 @@ import pytest
 from pyroaring import BitMap64
 
 from rowdelta.codec import (
-    MAX_POSITION,
     EqualityDeleteVector,
     decode_hashed,
     decode_vector,
-    encode_edv,
     encode_edv_file,
     encode_hashed,
     encode_vector,
     get_codec,
-    get_compression,
 )
-from rowdelta.encoding import DeleteProperties, properties
+from rowdelta.codec.deletion_vector import MAX_POSITION
+from rowdelta.codec.equality_vector import encode_edv
+from rowdelta.codec.set_compression import get_compression
+from rowdelta.encoding import properties
 from rowdelta.encoding.cost import FIELD_BYTES
+from rowdelta.encoding.properties import DeleteProperties
 from rowdelta.encoding.vector_fit import MOST_DELTA_VALUES
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rowdelta.encoding import DeleteProperties
+from rowdelta.encoding.properties import DeleteProperties
 from rowdelta.errors import EncodingError
 
 HINT = "write.delete.encoding-hint"

@@ -14,7 +14,8 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.encoding import FileContent
-from rowdelta.iceberg.content_files import ContentFile, to_java
+from rowdelta.iceberg import ContentFile
+from rowdelta.iceberg.content_files import to_java
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +65,7 @@ def delete_keys(
         lower_bounds={i: values[0] for i, values in known.items() if values} if metrics else None,
         upper_bounds={i: values[-1] for i, values in known.items() if values} if metrics else None,
     )
-    table._handle._table.newRowDelta().addDeletes(to_java(table._handle, file)).commit()
+    table._handle.java_table.newRowDelta().addDeletes(to_java(table._handle, file)).commit()
 
 
 def arrow_type(name: str) -> pa.DataType:
@@ -78,7 +79,7 @@ def single_value(value: int | str) -> bytes:
 def planned(table: rd.Table) -> Counter[tuple[str, int | None]]:
     """How many data files Iceberg's planner applies each delete file to."""
     counted: Counter[tuple[str, int | None]] = Counter()
-    tasks = table._handle._table.newScan().planFiles().iterator()
+    tasks = table._handle.java_table.newScan().planFiles().iterator()
     while tasks.hasNext():
         for delete in tasks.next().deletes():
             counted[delete.location(), delete.contentOffset()] += 1
@@ -104,7 +105,7 @@ def test_each_spec_of_an_evolved_table_has_its_own_scope(spark: SparkSession, ta
     spark.sql(f"ALTER TABLE {table_name} DROP PARTITION FIELD b")
     spark.sql(f"{insert} FROM range(60, 120)")
     delete_keys(table, {"id": [3, 60, 65]}, ("a0",))
-    table._handle._table.updateSpec().renameField("a", "zone").commit()
+    table._handle.java_table.updateSpec().renameField("a", "zone").commit()
     spark.sql(f"ALTER TABLE {table_name} RENAME COLUMN a TO area")
     spark.sql(f"{insert} FROM range(120, 180)")
     delete_keys(table, {"id": [120, 130]}, ("a0",))

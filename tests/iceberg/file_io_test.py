@@ -14,8 +14,9 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 import rowdelta as rd
-from rowdelta.iceberg import errands
-from rowdelta.iceberg.file_io import PIECE, FileIO, read_in_pieces, together
+from rowdelta.iceberg import together
+from rowdelta.iceberg.file_io import PIECE, FileIO, read_in_pieces
+from rowdelta.spark import threads as errands
 from tests.support.tables import create
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import fastavro
 import pytest
 
 from rowdelta.errors import FormatError
-from rowdelta.iceberg.inventory import scope
-from rowdelta.iceberg.manifests import AvroFile
+from rowdelta.iceberg import AvroFile, scope
 
 KINDS: dict[str, Any] = {
     "day": {"type": "int", "logicalType": "date"},

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rowdelta.iceberg import row_filter
+from rowdelta.iceberg import build_row_filter
 from tests.support.tables import append_ids, create
 
 if TYPE_CHECKING:
@@ -29,6 +29,6 @@ def test_a_filter_says_what_iceberg_understands(
 ) -> None:
     table = create(spark, table_name, "id bigint, v string")
     append_ids(spark, table_name, [1])
-    found = row_filter(table._handle, where)
+    found = build_row_filter(table._handle, where)
     assert found.exact is exact
     assert text in found.text

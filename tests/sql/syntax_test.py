@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
-from rowdelta.iceberg import ANY_CASE
-from rowdelta.iceberg.parser import parse_statement
+from rowdelta.spark import ANY_CASE, parse_statement
 from rowdelta.sql.parameters import literal
+from rowdelta.sql.references import survey
 from rowdelta.sql.statement import classify
-from rowdelta.sql.survey import survey
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

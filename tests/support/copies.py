@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from rowdelta.ops import Result
+    from rowdelta.change import Result
 
 VERBS = ("delete", "update", "merge")
 
@@ -88,7 +88,7 @@ class Copies:
         numbers = [0 if found is None else found.sequence_number for found in heads]
         for table, number in zip(tables, numbers, strict=True):
             for _ in range(max(numbers) - number if number else 0):
-                table._handle._table.newFastAppend().commit()
+                table._handle.java_table.newFastAppend().commit()
 
     def _row_id(self) -> str:
         if self.ids_compared is None:

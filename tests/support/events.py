@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from rowdelta.cdc import BatchProgress, RunningStream
+    from rowdelta.cdc import BatchProgress
+    from rowdelta.cdc.running_stream import RunningStream
 
 
 def event(op: str, before: dict[str, Any] | None, after: dict[str, Any] | None, at: int = 1) -> str:

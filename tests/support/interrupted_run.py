@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import rowdelta as rd
-from rowdelta.maintain import groups
+from rowdelta.maintenance import file_groups as groups
 from tests.support.tables import EDV, create, head, keys, stored_files
 
 if TYPE_CHECKING:

@@ -54,7 +54,7 @@ class Pair:
         """Take back all changes, without writing any file anew."""
         for name, snapshot_id in self.start.items():
             table = rd.table(self.spark, name)
-            change = table._handle._table.manageSnapshots().setCurrentSnapshot(snapshot_id)
+            change = table._handle.java_table.manageSnapshots().setCurrentSnapshot(snapshot_id)
             for reference in table.metadata.references.values():
                 if reference.name != "main":
                     (change.removeBranch if reference.kind == "branch" else change.removeTag)(reference.name)

@@ -14,8 +14,8 @@ from pyroaring import BitMap64
 import rowdelta as rd
 from rowdelta.codec import Blob, PuffinWriter, encode_vector
 from rowdelta.encoding import FileContent
-from rowdelta.iceberg import snapshot_files
-from rowdelta.iceberg.content_files import ContentFile, from_java, to_java
+from rowdelta.iceberg import ContentFile, snapshot_files
+from rowdelta.iceberg.content_files import from_java, to_java
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -95,7 +95,7 @@ def stored_files(table: rd.Table) -> set[str]:
 
 def added_files(table: rd.Table) -> list[ContentFile]:
     """The data files that the newest snapshot added, as any other table may have them."""
-    java = table.refresh()._handle._table
+    java = table.refresh()._handle.java_table
     snapshot = java.currentSnapshot()
     files = [from_java(table._handle, file) for file in snapshot.addedDataFiles(java.io())]
     return [replace(file, first_row_id=None) for file in files]
@@ -103,7 +103,7 @@ def added_files(table: rd.Table) -> list[ContentFile]:
 
 def append_files(table: rd.Table, files: Iterable[ContentFile], *, merge: bool = False) -> None:
     """Appends files that are already written, without a Spark job; `merge` merges manifests, as Spark's appends do."""
-    java = table.refresh()._handle._table
+    java = table.refresh()._handle.java_table
     append = java.newAppend() if merge else java.newFastAppend()
     for file in files:
         append.appendFile(to_java(table._handle, file))
@@ -117,7 +117,7 @@ def delete_positions(table: rd.Table, positions: Mapping[str, Sequence[int]], fi
     wanted = [file for file in files if file.path in positions]
     assert len(wanted) == len(positions)
     deletes = _vectors(table, positions, wanted) if version > 2 else _position_files(table, positions, wanted)
-    delta = table._handle._table.newRowDelta()
+    delta = table._handle.java_table.newRowDelta()
     for file in deletes:
         delta.addDeletes(to_java(table._handle, file))
     delta.commit()
@@ -197,7 +197,7 @@ def live_vectors(table: rd.Table) -> list[DeleteEntry]:
 
 def remove_equality_deletes(table: rd.Table, at_most: int | None = None) -> int:
     """Removes equality deletes of the main branch, all or some, with Iceberg's own RowDelta; returns how many."""
-    iceberg, java = table._handle.gateway.iceberg, table.refresh()._handle._table
+    iceberg, java = table._handle.gateway.iceberg, table.refresh()._handle.java_table
     delta, count = java.newRowDelta(), 0
     for manifest in java.currentSnapshot().deleteManifests(java.io()):
         reader = iceberg.ManifestFiles.readDeleteManifest(manifest, java.io(), java.specs())

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rowdelta.cdc.debezium_events import EventSteps
-from rowdelta.cdc.json_objects import check_unknown_fields
+from rowdelta.cdc.json_source import check_unknown_fields
 from rowdelta.cdc.json_values import check_notation
 
 if TYPE_CHECKING:

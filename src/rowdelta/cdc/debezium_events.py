@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.cdc.json_objects import CORRUPT, OPTIONS, JsonObject, is_one_object, starts_object, unknown_field_tests
+from rowdelta.cdc.json_source import CORRUPT, OPTIONS, JsonObject, is_one_object, starts_object, unknown_field_tests
 from rowdelta.cdc.json_values import JsonRow
 from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, null_in, row_as_json
 from rowdelta.errors import InputError
-from rowdelta.iceberg import quote
+from rowdelta.spark import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

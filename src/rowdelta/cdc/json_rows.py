@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.cdc.json_objects import JsonObject, check_unknown_fields, is_one_object, unknown_field_tests
+from rowdelta.cdc.json_source import JsonObject, check_unknown_fields, is_one_object, unknown_field_tests
 from rowdelta.cdc.json_values import JsonRow, check_notation
 from rowdelta.cdc.op_column import OpColumn
 from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, RAW, SKIP, first_reason
 from rowdelta.errors import InputError
-from rowdelta.iceberg import quote
+from rowdelta.spark import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.cdc.json_decimals import DECIMAL, decimal_of_base64, exact_decimal, is_base64, quoted_decimals
-from rowdelta.cdc.json_objects import CORRUPT, OPTIONS
-from rowdelta.cdc.typed_values import any_of
+from rowdelta.cdc.json_source import CORRUPT, OPTIONS
+from rowdelta.cdc.value_checks import any_of
 from rowdelta.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-    from rowdelta.cdc.json_objects import JsonObject
+    from rowdelta.cdc.json_source import JsonObject
 
 TIME_UNITS: Final = ("millis", "micros", "nanos")
 DECIMALS: Final = ("text", "base64")

@@ -10,7 +10,7 @@ from pyspark.sql.types import TimestampType
 
 from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, refused_values, row_as_json
 from rowdelta.errors import InputError
-from rowdelta.iceberg import quote
+from rowdelta.spark import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -9,12 +9,13 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.cdc.records import BAD, RAW
 from rowdelta.errors import InputError, TableError
-from rowdelta.iceberg import TableHandle, run_sql
+from rowdelta.iceberg import TableHandle
+from rowdelta.spark import run_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from rowdelta.cdc.marks import BatchMark
+    from rowdelta.cdc.batch_marks import BatchMark
 
 ON_BAD: Final = ("fail", "quarantine")
 _SHOWN: Final = 3

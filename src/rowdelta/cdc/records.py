@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.cdc.typed_values import unfit
-from rowdelta.iceberg import ANY_CASE, NameRule, quote
-from rowdelta.ops.change_batch import EXACT_TIMES
+from rowdelta.cdc.value_checks import unfit
+from rowdelta.spark import ANY_CASE, NameRule, quote
+from rowdelta.verbs import EXACT_TIMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

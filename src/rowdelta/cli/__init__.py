@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from rowdelta.cli.app import main
 
-__all__ = ["main"]
+__all__ = [
+    "main",
+]

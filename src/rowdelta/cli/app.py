@@ -11,7 +11,16 @@ from rich.markup import escape
 
 # Importing them adds their commands, in the order in which `rowdelta --help` shows them.
 # isort: off
-from rowdelta.cli import looking, merging, changing, maintenance, health, delta, touring, pipeline  # noqa: F401
+from rowdelta.cli import (  # noqa: F401
+    inspect_commands,
+    merge_commands,
+    change_commands,
+    maintenance_commands,
+    debt_commands,
+    delta_commands,
+    demo,
+    cdc_commands,
+)
 
 # isort: on
 from rowdelta.cli.interrupts import run_command

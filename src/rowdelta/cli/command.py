@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from rowdelta.cli.place import read_place
+from rowdelta.cli.catalog_options import read_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +89,7 @@ def _show_origins(error: BaseException | None) -> None:
 
 
 def _run(function: Callable[..., Any], values: dict[str, Any]) -> None:
-    from rowdelta.cli.failures import in_our_words
+    from rowdelta.cli.spark_errors import in_our_words
 
     with in_our_words():
         function(**values)

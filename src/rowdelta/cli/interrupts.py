@@ -109,7 +109,7 @@ def in_order(stop: Callable[[], None] | None = None) -> Iterator[None]:
     """
     from pyspark import SparkContext
 
-    from rowdelta.iceberg import end_work
+    from rowdelta.spark import end_work
 
     command, tag = _current, f"rowdelta-{uuid.uuid4().hex}"
     if command is None:
@@ -129,7 +129,7 @@ def in_order(stop: Callable[[], None] | None = None) -> Iterator[None]:
 
 def _end(command: _Command) -> None:
     """Ends the process. A second interrupt does not wait for anything."""
-    from rowdelta.session import end_jvm, kill_jvm
+    from rowdelta.spark import end_jvm, kill_jvm
 
     def at_once(*_: object) -> None:
         kill_jvm()

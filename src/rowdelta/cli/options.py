@@ -72,7 +72,7 @@ app = App(
 # The groups of commands that `rowdelta --help` shows.
 LOOK, CHANGE, MAINTAIN, MORE = "Read and inspect", "Change rows", "Maintain", "More"
 
-# The files that `rowdelta.cli.files` reads.
+# The files that `rowdelta.cli.input_files` reads.
 KINDS = "a .parquet, .orc, .csv (with a header) or .json (one object a line) file"
 READERS = {".parquet": "parquet", ".orc": "orc", ".csv": "csv", ".json": "json", ".jsonl": "json"}
 

@@ -13,22 +13,22 @@ import pyspark
 import typer
 from pyspark.errors import AnalysisException
 
+from rowdelta._session import session
+from rowdelta._table import table
 from rowdelta.cdc import Debezium, JsonRows, stream
+from rowdelta.cli.catalog_options import CATALOG, Place
+from rowdelta.cli.connect import full_name
 from rowdelta.cli.interrupts import in_order
 from rowdelta.cli.output import print_json
-from rowdelta.cli.place import CATALOG, Place
-from rowdelta.cli.warehouse import full_name
 from rowdelta.errors import InputError, TableError
-from rowdelta.iceberg import run_sql, string_literal
-from rowdelta.session import session
-from rowdelta.table import table
+from rowdelta.spark import run_sql, string_literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from rowdelta._table import Table
     from rowdelta.cdc import BatchProgress, Records
     from rowdelta.cli.pipeline_config import Pipeline, Source
-    from rowdelta.table import Table
 
 KAFKA_PACKAGE: Final = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
 # All of the topic, as all files of a folder, and no more at once than a batch may hold.

@@ -12,8 +12,8 @@ from itertools import pairwise
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
-from rowdelta.codec.compression import DEFAULT_LIMIT, compress, decompress
-from rowdelta.codec.source import Source, read_exactly
+from rowdelta.codec.byte_source import Source, read_exactly
+from rowdelta.codec.frame_compression import DEFAULT_LIMIT, compress, decompress
 from rowdelta.errors import FormatError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def read_puffin(source: Source) -> PuffinFile:
         FormatError: The file is cut, damaged, or says something about its blobs that cannot be.
 
     Examples:
-        >>> from rowdelta.codec.source import BytesSource
+        >>> from rowdelta.codec.byte_source import BytesSource
         >>> writer = PuffinWriter(created_by="me")
         >>> _ = writer.add(Blob("note", b"hello", fields=(1,)))
         >>> file = BytesSource(writer.finish())

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from pyroaring import BitMap, BitMap64
 
-from rowdelta.codec.structure import check32, check64
+from rowdelta.codec.roaring_check import check32, check64
 from rowdelta.errors import FormatError
 
 if TYPE_CHECKING:
-    from rowdelta.codec.source import Buffer
+    from rowdelta.codec.byte_source import Buffer
 
 JAVA_HIGH_KEY_LIMIT = 0x7FFF_FFFE
 """The largest high half of a value that Iceberg's Java reader takes."""

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rowdelta.codec.delta import DeletionVectorDescriptor
+from rowdelta.codec import DeletionVectorDescriptor
 from rowdelta.errors import FormatError
 
 if TYPE_CHECKING:

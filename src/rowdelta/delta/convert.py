@@ -9,19 +9,19 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rowdelta.change import Operation, Plan, Result
 from rowdelta.delta.actions import join_commits
-from rowdelta.delta.decision import check_target, decide, resolve_folder
-from rowdelta.delta.mirror import FOLDER, SOURCE, TABLE_ID, Counts, HeldFiles, Mirror, Settings, difference
+from rowdelta.delta.apply_commit import FOLDER, SOURCE, TABLE_ID, Counts, HeldFiles, Mirror, Settings, difference
+from rowdelta.delta.existing_files import held_files
+from rowdelta.delta.log_versions import DeltaSource
 from rowdelta.delta.paths import by_place
 from rowdelta.delta.progress import showing
 from rowdelta.delta.schema import convert_schema
-from rowdelta.delta.source import DeltaSource
-from rowdelta.delta.state import held_files
+from rowdelta.delta.sync_mode import check_target, decide, resolve_folder
 from rowdelta.delta.vectors import INLINE
 from rowdelta.delta.verify import check_same_rows
 from rowdelta.errors import CommitStateUnknownError, InputError
 from rowdelta.iceberg import NewTable, TableHandle
-from rowdelta.ops import Operation, Plan, Result
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from rowdelta.codec.delta import DeletionVectorDescriptor, dv_path
+from rowdelta.codec import DeletionVectorDescriptor, dv_path
 from rowdelta.errors import FormatError
 
 if TYPE_CHECKING:

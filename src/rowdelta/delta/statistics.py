@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from rowdelta.delta.values import bound
+from rowdelta.delta.log_values import bound
 from rowdelta.errors import FormatError
 
 if TYPE_CHECKING:

@@ -9,21 +9,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from rowdelta.codec import Blob, PuffinWriter
-from rowdelta.codec.delta import decode_dv, to_vector_blob
-from rowdelta.codec.vector import FRAME_BYTES
+from rowdelta.change import DELETION_VECTOR, ROW_POSITION_ID, FilePositions, write_position_file
+from rowdelta.codec import FRAME_BYTES, Blob, PuffinWriter, decode_dv, to_vector_blob
 from rowdelta.delta.paths import vector_path
 from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.errors import FormatError
 from rowdelta.iceberg import ContentFile, NewDelete
-from rowdelta.ops.position_files import DELETION_VECTOR, ROW_POSITION_ID, write_position_file
-from rowdelta.ops.positions import FilePositions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from rowdelta.codec import BlobMetadata
-    from rowdelta.codec.delta import DeletionVectorDescriptor
+    from rowdelta.codec import BlobMetadata, DeletionVectorDescriptor
     from rowdelta.iceberg import TableHandle
 
 # The memory that copying takes is a few of these, however many vectors there are.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from rowdelta.encoding.batch import BatchStatistics, DeleteBatch, KeyColumn
 from rowdelta.encoding.choice import EncodingChoice, choose_encoding
 from rowdelta.encoding.cost import EncodingCostEstimator
-from rowdelta.encoding.delete_encoding import DeleteEncoding
+from rowdelta.encoding.delete_batch import BatchStatistics, DeleteBatch, KeyColumn
+from rowdelta.encoding.delete_encoding import DELETION_VECTOR_V1, DeleteEncoding
 from rowdelta.encoding.file_content import FileContent
 from rowdelta.encoding.properties import GRANULARITY_FILE, DeleteProperties, granularity_of
-from rowdelta.encoding.rules import DeleteFileFacts, validate
+from rowdelta.encoding.validation import DeleteFileFacts, validate
 
 __all__ = [
+    "DELETION_VECTOR_V1",
     "GRANULARITY_FILE",
     "BatchStatistics",
     "DeleteBatch",

@@ -14,7 +14,7 @@ from rowdelta.encoding.vector_fit import FIRST_VERSION_WITH_PUFFIN, VectorFit, f
 from rowdelta.errors import EncodingError
 
 if TYPE_CHECKING:
-    from rowdelta.encoding.batch import DeleteBatch
+    from rowdelta.encoding.delete_batch import DeleteBatch
 
 
 @dataclass(frozen=True)

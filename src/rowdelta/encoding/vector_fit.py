@@ -12,7 +12,7 @@ from rowdelta.encoding.delete_encoding import EQUALITY_DELETE_VECTOR_V1, EQUALIT
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowdelta.encoding.batch import BatchStatistics, DeleteBatch, KeyColumn
+    from rowdelta.encoding.delete_batch import BatchStatistics, DeleteBatch, KeyColumn
     from rowdelta.encoding.properties import DeleteProperties
 
 # Puffin files belong to the table format since this version.

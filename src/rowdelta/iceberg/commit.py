@@ -19,27 +19,27 @@ from typing import TYPE_CHECKING, Any, Final
 from rowdelta.encoding import DeleteFileFacts, validate
 from rowdelta.errors import CommitConflictError, CommitStateUnknownError, RowDeltaError, TableError
 from rowdelta.iceberg.content_files import to_java
-from rowdelta.iceberg.expressions import check_whole_files
 from rowdelta.iceberg.file_batches import pass_files
-from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
 from rowdelta.iceberg.metadata import parse_snapshot
-from rowdelta.iceberg.shadow import snapshot_files
+from rowdelta.iceberg.row_filter import check_whole_files
+from rowdelta.iceberg.snapshot_reader import snapshot_files
 from rowdelta.iceberg.vector_manifests import VectorManifests
 from rowdelta.iceberg.written_manifests import WrittenManifests
+from rowdelta.spark import JavaError, java_message, java_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rowdelta.encoding import DeleteEncoding
     from rowdelta.iceberg.content_files import ContentFile
-    from rowdelta.iceberg.expressions import RowFilter
-    from rowdelta.iceberg.gateway import Gateway
-    from rowdelta.iceberg.handle import CommitMark, TableHandle
     from rowdelta.iceberg.manifests import AvroFile
     from rowdelta.iceberg.metadata import Snapshot
-    from rowdelta.iceberg.shadow import SnapshotFiles
-    from rowdelta.iceberg.staged import StagedFiles
+    from rowdelta.iceberg.row_filter import RowFilter
+    from rowdelta.iceberg.snapshot_reader import SnapshotFiles
+    from rowdelta.iceberg.staged_files import StagedFiles
+    from rowdelta.iceberg.table_handle import CommitMark, TableHandle
     from rowdelta.iceberg.table_update import TableUpdate
+    from rowdelta.spark import Gateway
 
 log: Final = logging.getLogger("rowdelta")
 _FEW_MANIFESTS: Final = 16
@@ -173,7 +173,7 @@ def marked(handle: TableHandle, mark: CommitMark) -> Iterator[None]:
         handle.mark = before
 
 
-def commit(handle: TableHandle, change: RowChange) -> Snapshot:
+def commit_change(handle: TableHandle, change: RowChange) -> Snapshot:
     """Commits a change to the handle's branch, trying again when another writer was faster.
 
     Raises:
@@ -302,8 +302,8 @@ class _Attempt:
 
     def _run(self, wait: Callable[[], None]) -> None:
         handle = self._handle
-        operations = handle._table.operations()
-        transaction = handle._table.newTransaction()  # it reads the newest metadata
+        operations = handle.java_table.operations()
+        transaction = handle.java_table.newTransaction()  # it reads the newest metadata
         base = operations.current()
         update = self._change.update
         encodings = {new.file.path: new.encoding.id for new in self._change.deletes}
@@ -350,7 +350,7 @@ class _Attempt:
         if update is not None:
             transaction = update.transaction(handle, base if start is None else start)
         elif start is not None:
-            name, operations = handle._table.name(), handle._table.operations()
+            name, operations = handle.java_table.name(), handle.java_table.operations()
             transaction = handle.gateway.iceberg.Transactions.replaceTableTransaction(name, operations, start)
         delta = self._row_delta(transaction)
         self._work_here(transaction, delta)

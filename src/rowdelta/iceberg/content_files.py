@@ -11,7 +11,7 @@ from rowdelta.encoding import FileContent
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowdelta.iceberg.handle import TableHandle
+    from rowdelta.iceberg.table_handle import TableHandle
 
 _CONTENTS: Final = {
     "data": None,
@@ -108,12 +108,12 @@ class ContentFile:
 def to_java(handle: TableHandle, file: ContentFile) -> Any:
     """Iceberg's own object for a file of this table."""
     gateway = handle.gateway
-    return gateway.iceberg.ContentFileParser.fromJson(gateway.json_node(file.to_json()), handle._table.specs())
+    return gateway.iceberg.ContentFileParser.fromJson(gateway.json_node(file.to_json()), handle.java_table.specs())
 
 
 def from_java(handle: TableHandle, file: Any) -> ContentFile:
     """The plain value of one of Iceberg's file objects."""
-    spec = handle._table.specs().get(file.specId())
+    spec = handle.java_table.specs().get(file.specId())
     return with_numbers(handle, ContentFile.from_json(handle.gateway.iceberg.ContentFileParser.toJson(file, spec)))
 
 

@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowdelta.iceberg.arrow import arrow_frame
-from rowdelta.iceberg.inventory import Inventory, LiveDelete, take_inventory
+from rowdelta.iceberg.delete_index import Inventory, LiveDelete, take_inventory
 from rowdelta.iceberg.puffin_footers import only_blob
-from rowdelta.iceberg.single_values import shown
+from rowdelta.spark import arrow_frame, shown
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from rowdelta.encoding import DeleteEncoding
-    from rowdelta.iceberg.handle import TableHandle
     from rowdelta.iceberg.manifests import DeleteEntry
     from rowdelta.iceberg.metadata import TableMetadata
+    from rowdelta.iceberg.table_handle import TableHandle
 
 SCHEMA: Final = pa.schema(
     {

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import TableError
 from rowdelta.iceberg.content_files import ContentFile, with_numbers
-from rowdelta.iceberg.java_errors import JavaError, java_message
-from rowdelta.iceberg.method_handles import NODE, MethodHandles
+from rowdelta.spark import NODE, JavaError, MethodHandles, java_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from rowdelta.iceberg.gateway import Gateway
-    from rowdelta.iceberg.handle import TableHandle
+    from rowdelta.iceberg.table_handle import TableHandle
+    from rowdelta.spark import Gateway
 
 _BATCH: Final = 2_000
 _ROW_DELTA: Final = "org.apache.iceberg.RowDelta"
@@ -59,25 +58,25 @@ def _from_json(handles: MethodHandles, method: str) -> Any:
 
 def held_paths(handle: TableHandle, paths: Collection[str]) -> set[str]:
     """Which of some data files the newest snapshot holds; of the manifests, only the paths are read."""
-    head = handle._table.snapshot(handle.branch)
+    head = handle.java_table.snapshot(handle.branch)
     if head is None or not paths:
         return set()
-    handles, iceberg, io = MethodHandles(handle.gateway), handle.gateway.iceberg, handle._table.io()
+    handles, iceberg, io = MethodHandles(handle.gateway), handle.gateway.iceberg, handle.java_table.io()
     wanted, found = handles.text_set(paths), handle.gateway.jvm.java.util.HashSet()
     contains = handles.function("Predicate", handles.of_collection("contains", wanted))
     for manifest in _manifests(handle, head.dataManifests):
-        lines = iceberg.ManifestFiles.readPaths(manifest, io, handle._table.specs())
+        lines = iceberg.ManifestFiles.readPaths(manifest, io, handle.java_table.specs())
         _collect(handle, found, lines, iceberg.io.CloseableIterable.filter(lines, contains))
     return set(handles.texts(found))
 
 
 def held_deletes(handle: TableHandle, paths: Collection[str]) -> list[ContentFile]:
     """The delete files of the newest snapshot that are about one of some data files each."""
-    head = handle._table.snapshot(handle.branch)
+    head = handle.java_table.snapshot(handle.branch)
     if head is None or not paths:
         return []
-    handles, iceberg, io = MethodHandles(handle.gateway), handle.gateway.iceberg, handle._table.io()
-    specs, found = handle._table.specs(), handle.gateway.jvm.java.util.ArrayList()
+    handles, iceberg, io = MethodHandles(handle.gateway), handle.gateway.iceberg, handle.java_table.io()
+    specs, found = handle.java_table.specs(), handle.gateway.jvm.java.util.ArrayList()
     reference = handles.method(_CONTENT_FILES, "referencedDataFileLocation", _DELETE)
     wanted = handles.of_collection("contains", handles.text_set(paths))
     is_wanted = handles.function("Predicate", handles.then(reference, wanted))
@@ -94,7 +93,7 @@ def held_deletes(handle: TableHandle, paths: Collection[str]) -> list[ContentFil
 def _manifests(handle: TableHandle, listed: Callable[[Any], Any]) -> list[Any]:
     """The manifests that a method of a snapshot gives."""
     try:
-        return handle.gateway.members(listed(handle._table.io()))
+        return handle.gateway.members(listed(handle.java_table.io()))
     except JavaError as error:
         raise TableError(f"cannot read the manifest list of {handle.name}: {java_message(error)}") from error
 

@@ -7,15 +7,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from py4j.protocol import Py4JJavaError
-
 from rowdelta.errors import TableError
-from rowdelta.iceberg.errands import Errand, drop
+from rowdelta.spark import Errand, Py4JJavaError, drop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from rowdelta.iceberg.gateway import Gateway
+    from rowdelta.spark import Gateway
 
 X = TypeVar("X")
 Y = TypeVar("Y")

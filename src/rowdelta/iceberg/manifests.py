@@ -17,8 +17,8 @@ import fastavro
 
 from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.errors import FormatError, TableError
+from rowdelta.iceberg.cache import Recent
 from rowdelta.iceberg.file_io import together
-from rowdelta.iceberg.recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,8 +10,7 @@ from itertools import takewhile
 from typing import Any, Final
 
 from rowdelta.errors import InputError, TableError
-from rowdelta.iceberg.generated_sql import quote
-from rowdelta.iceberg.name_rule import ANY_CASE, NameRule
+from rowdelta.spark import ANY_CASE, NameRule, quote
 
 _PART: Final = re.compile(r"`(?:[^`]|``)+`|[^`.]+")
 _NAME: Final = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*", re.DOTALL)

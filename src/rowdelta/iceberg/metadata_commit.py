@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import CommitConflictError, CommitStateUnknownError, TableError
-from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
+from rowdelta.spark import JavaError, java_message, java_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowdelta.iceberg.handle import TableHandle
+    from rowdelta.iceberg.table_handle import TableHandle
 
 ATTEMPTS: Final = 5
 
@@ -33,7 +33,7 @@ def commit_metadata(handle: TableHandle, change: Callable[[Any], Any | None], wh
     """
     for _ in range(ATTEMPTS):
         handle.refresh()
-        operations: Any = handle._table.operations()
+        operations: Any = handle.java_table.operations()
         base = operations.current()
         if base.metadataFileLocation() != handle.state.location:
             continue  # another thread has refreshed the same table object since

@@ -6,12 +6,11 @@ import datetime as dt
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import TableError
-from rowdelta.iceberg.generated_sql import run_sql, string_literal
-from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
-from rowdelta.iceberg.scratch import in_use
+from rowdelta.iceberg.scratch_files import in_use
+from rowdelta.spark import JavaError, java_message, java_name, run_sql, string_literal
 
 if TYPE_CHECKING:
-    from rowdelta.iceberg.handle import TableHandle
+    from rowdelta.iceberg.table_handle import TableHandle
 
 
 def find_orphans(handle: TableHandle, older_than_ms: int, location: str | None = None) -> list[str]:
@@ -42,4 +41,4 @@ def find_orphans(handle: TableHandle, older_than_ms: int, location: str | None =
 def _lists_by_itself(handle: TableHandle) -> bool:
     """Whether the table's FileIO can list a folder; else Hadoop must, and it need not know the storage at all."""
     prefixes = handle.gateway.java_class("org.apache.iceberg.io.SupportsPrefixOperations")
-    return bool(prefixes.isInstance(handle._table.io()))
+    return bool(prefixes.isInstance(handle.java_table.io()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rowdelta.iceberg.handle import TableHandle
+    from rowdelta.iceberg.table_handle import TableHandle
 
 
 def partition_names(handle: TableHandle, table: Any = None) -> dict[int, str]:
@@ -18,5 +18,5 @@ def partition_names(handle: TableHandle, table: Any = None) -> dict[int, str]:
         table: Another of Iceberg's table objects to ask.
     """
     gateway = handle.gateway
-    kind = gateway.iceberg.Partitioning.partitionType(handle._table if table is None else table)
+    kind = gateway.iceberg.Partitioning.partitionType(handle.java_table if table is None else table)
     return {int(column.fieldId()): str(column.name()) for column in gateway.members(kind.fields())}

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import CommitConflictError, InputError, RowDeltaError, TableError
-from rowdelta.iceberg.generated_sql import quote, run_sql, string_literal
-from rowdelta.iceberg.java_errors import JavaError, java_causes, java_message, java_name
+from rowdelta.spark import JavaError, java_causes, java_message, java_name, quote, run_sql, string_literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowdelta.iceberg.handle import TableHandle
+    from rowdelta.iceberg.table_handle import TableHandle
 
 # What Iceberg's reader says of an equality delete vector.
 _VECTOR_IN_THE_WAY: Final = "Format model is not registered for format PUFFIN"

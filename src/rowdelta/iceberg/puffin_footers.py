@@ -9,7 +9,7 @@ from rowdelta.errors import FormatError
 
 if TYPE_CHECKING:
     from rowdelta.codec import BlobMetadata
-    from rowdelta.iceberg.handle import TableHandle
+    from rowdelta.iceberg.table_handle import TableHandle
 
 
 def footer(handle: TableHandle, path: str, size: int | None = None) -> PuffinFile:

@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rowdelta.iceberg.generated_sql import quote, select_sql, sql_columns
 from rowdelta.iceberg.metadata import Field
+from rowdelta.spark import analyzed_plan, quote, select_sql, sql_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-    from rowdelta.iceberg.expressions import RowFilter
-    from rowdelta.iceberg.handle import TableHandle
     from rowdelta.iceberg.metadata import PartitionSpec
+    from rowdelta.iceberg.row_filter import RowFilter
+    from rowdelta.iceberg.table_handle import TableHandle
 
 _FLOATS: Final = ("float", "double")
 _PREFIX: Final = re.compile("like|starts_?with", re.IGNORECASE)
@@ -164,8 +164,7 @@ def join_names(joined: DataFrame) -> Named:
 
 def _analyzed(frame: DataFrame, kind: str) -> Any:
     """What a frame does last of all; Spark may take metadata columns away again above it."""
-    java: Any = frame
-    plan = java._jdf.queryExecution().analyzed()
+    plan = analyzed_plan(frame)
     while str(plan.nodeName()) != kind:
         plan = plan.child()
     return plan
@@ -173,7 +172,7 @@ def _analyzed(frame: DataFrame, kind: str) -> Any:
 
 def columns_of(handle: TableHandle, condition: RowFilter) -> set[str]:
     """The top-level columns that Iceberg finds in a predicate."""
-    struct, schema = handle._table.schema().asStruct(), handle.metadata.schema
+    struct, schema = handle.java_table.schema().asStruct(), handle.metadata.schema
     ids = handle.gateway.iceberg.expressions.Binder.boundReferences(struct, [condition.expression], True)
     return {schema.by_id[field_id].path[0] for field_id in handle.gateway.members(ids)}
 

@@ -6,14 +6,14 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rowdelta.iceberg.content_files import to_java
-from rowdelta.iceberg.java_errors import JavaError
+from rowdelta.spark import JavaError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowdelta.iceberg.content_files import ContentFile
-    from rowdelta.iceberg.expressions import RowFilter
-    from rowdelta.iceberg.handle import TableHandle
+    from rowdelta.iceberg.row_filter import RowFilter
+    from rowdelta.iceberg.table_handle import TableHandle
 
 
 def partition_residuals(handle: TableHandle, files: Sequence[ContentFile], condition: RowFilter) -> list[bool | None]:
@@ -35,7 +35,7 @@ def partition_residuals(handle: TableHandle, files: Sequence[ContentFile], condi
 def _residual(handle: TableHandle, file: ContentFile, condition: RowFilter, evaluators: dict[int, Any]) -> bool | None:
     try:
         if file.spec_id not in evaluators:
-            spec = handle._table.specs().get(file.spec_id)
+            spec = handle.java_table.specs().get(file.spec_id)
             evaluators[file.spec_id] = handle.gateway.iceberg.expressions.ResidualEvaluator.of(
                 spec, condition.expression, True
             )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.iceberg.generated_sql import quote
 from rowdelta.iceberg.pushdown import is_float
+from rowdelta.spark import quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-    from rowdelta.iceberg.expressions import RowFilter
-    from rowdelta.iceberg.handle import TableHandle
     from rowdelta.iceberg.metadata import Field
+    from rowdelta.iceberg.row_filter import RowFilter
+    from rowdelta.iceberg.table_handle import TableHandle
 
 _COMPARED: Final = {"LT": "__lt__", "LT_EQ": "__le__", "GT": "__gt__", "GT_EQ": "__ge__", "EQ": "__eq__"}
 _NAN: Final = float("nan")
@@ -29,7 +29,7 @@ def names_floats(handle: TableHandle, named: AbstractSet[str]) -> bool:
     return any(is_float(column) and column.name.lower() in named for column in handle.metadata.schema.fields)
 
 
-def skipping(handle: TableHandle, condition: RowFilter) -> Column | None:
+def build_skipping_filter(handle: TableHandle, condition: RowFilter) -> Column | None:
     """A predicate on floating-point columns alone, true for all rows of another one; None where there is none.
 
     It is one that Iceberg evaluates as Spark does: made of `RowFilter.expression`.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowdelta.iceberg.handle import TableHandle
+    from rowdelta.iceberg.table_handle import TableHandle
 
 _ORDERED: Final = {"LT": "lessThan", "LT_EQ": "lessThanOrEqual", "GT": "greaterThan", "GT_EQ": "greaterThanOrEqual"}
 # Of the two zeros, the one that makes the other fall on the same side.
@@ -31,7 +31,7 @@ class SqlLogic:
     def __init__(self, handle: TableHandle) -> None:
         self._gateway = handle.gateway
         self._expressions = handle.gateway.iceberg.expressions.Expressions
-        self._schema = handle._table.schema()
+        self._schema = handle.java_table.schema()
         self._has_floats = bool(float_columns(handle))
 
     def rewritten(self, found: Any, *, nulls: bool) -> Any:

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rowdelta.errors import CommitConflictError, CommitStateUnknownError, TableError
-from rowdelta.iceberg.java_errors import JavaError, java_message, java_name
+from rowdelta.spark import JavaError, java_message, java_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from rowdelta.iceberg.handle import TableHandle
+    from rowdelta.iceberg.table_handle import TableHandle
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class TableUpdate:
 
     def transaction(self, handle: TableHandle, base: Any) -> Any:
         """A transaction that starts where the update ends; it must not be committed itself."""
-        operations, iceberg = handle._table.operations(), handle.gateway.iceberg
+        operations, iceberg = handle.java_table.operations(), handle.gateway.iceberg
         start = self.apply(handle, iceberg.TableMetadata.buildFrom(base)).build()
-        return iceberg.Transactions.replaceTableTransaction(handle._table.name(), operations, start)
+        return iceberg.Transactions.replaceTableTransaction(handle.java_table.name(), operations, start)
 
     def check(self, handle: TableHandle, base: Any) -> None:
         """Refuses when somebody else has changed what the update relies on.
@@ -89,7 +89,7 @@ def update_table(handle: TableHandle, update: TableUpdate) -> None:
     Raises:
         CommitConflictError: Somebody else changed the table at the same time.
     """
-    operations, iceberg = handle._table.operations(), handle.gateway.iceberg
+    operations, iceberg = handle.java_table.operations(), handle.gateway.iceberg
     committing = False
     try:
         base = operations.refresh()

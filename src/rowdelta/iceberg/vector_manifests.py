@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import FormatError
 from rowdelta.iceberg.file_io import together
-from rowdelta.iceberg.handle import metadata_document
-from rowdelta.iceberg.java_errors import JavaError, java_message
 from rowdelta.iceberg.manifests import EQUALITY, AvroFile, with_encoding
 from rowdelta.iceberg.puffin_footers import footer
+from rowdelta.iceberg.table_handle import metadata_document
+from rowdelta.spark import JavaError, java_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowdelta.iceberg.handle import TableHandle
+    from rowdelta.iceberg.table_handle import TableHandle
 
 _PUFFIN: Final = "PUFFIN"
 _TOTAL: Final = "total-equality-deletes"

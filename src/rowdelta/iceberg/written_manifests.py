@@ -10,11 +10,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from rowdelta.iceberg.java_errors import JavaError, java_message
+from rowdelta.spark import JavaError, java_message
 
 if TYPE_CHECKING:
-    from rowdelta.iceberg.gateway import Gateway
-    from rowdelta.iceberg.handle import TableHandle
+    from rowdelta.iceberg.table_handle import TableHandle
+    from rowdelta.spark import Gateway
 
 log: Final = logging.getLogger("rowdelta")
 _PRODUCER: Final = "org.apache.iceberg.SnapshotProducer"

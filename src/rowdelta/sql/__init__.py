@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from rowdelta.sql.run import sql
 
-__all__ = ["sql"]
+__all__ = [
+    "sql",
+]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rowdelta.sql.substitution import shorten_columns
+from rowdelta.sql.live_tables import shorten_columns
 
 if TYPE_CHECKING:
-    from rowdelta.ops import Operation
-    from rowdelta.sql.change import Change
+    from rowdelta.change import Operation
+    from rowdelta.sql.dml_statement import Change
 
 
 def delete_operation(change: Change) -> Operation[Any]:

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Final
 from pyspark.errors import AnalysisException, PySparkException, QueryContextType
 
 from rowdelta.errors import InputError, RowDeltaError
-from rowdelta.iceberg.gateway import Gateway
-from rowdelta.iceberg.parser import analysis_error, place_in_text, text_of
-from rowdelta.iceberg.spark_errors import spark_error_of
+from rowdelta.spark import Gateway, analysis_error, place_in_text, spark_error_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
 
-    from rowdelta.sql.edits import EditedText
+    from rowdelta.sql.text_edits import EditedText
 
 _MESSAGE: Final = "_desc"  # where PySpark keeps the message of an error that came from Java
 _PLACE: Final = re.compile(r"line (\d+)(,?) pos (\d+)")

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowdelta.iceberg import NameRule
-    from rowdelta.iceberg.syntax_tree import Node
+    from rowdelta.spark import NameRule, Node
 
 _PART_RULES = ("errorCapturingIdentifier", "identifier", "strictIdentifier")
 

@@ -6,8 +6,8 @@ import uuid
 from typing import TYPE_CHECKING
 
 from rowdelta.iceberg import TableHandle, snapshot_files
-from rowdelta.iceberg.names import NamedTable, drop_temporary_view
-from rowdelta.scan import MAX_BROADCAST_BYTES, filters_may_mislead, filters_mislead, live_frame
+from rowdelta.read import MAX_BROADCAST_BYTES, filters_may_mislead, filters_mislead, live_frame
+from rowdelta.spark import NamedTable, drop_temporary_view
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

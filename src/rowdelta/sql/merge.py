@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import InputError
 from rowdelta.sql.identifiers import alias_of, reference_parts
-from rowdelta.sql.substitution import find_reference, shorten_columns
+from rowdelta.sql.live_tables import find_reference, shorten_columns
 
 if TYPE_CHECKING:
-    from rowdelta.iceberg.syntax_tree import Node
-    from rowdelta.ops import Merge, Operation
-    from rowdelta.sql.change import Change
+    from rowdelta.change import Operation
+    from rowdelta.spark import Node
+    from rowdelta.sql.dml_statement import Change
+    from rowdelta.verbs import Merge
 
 UNNAMED_SOURCE: Final = "__rowdelta_source"
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from rowdelta.iceberg.syntax_tree import Node
-    from rowdelta.sql.edits import EditedText
+    from rowdelta.spark import Node
+    from rowdelta.sql.text_edits import EditedText
 
 
 @dataclass(frozen=True)

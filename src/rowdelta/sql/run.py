@@ -8,30 +8,34 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.iceberg import name_rule
-from rowdelta.iceberg.metadata_columns import METADATA_COLUMNS
-from rowdelta.iceberg.names import find_table
-from rowdelta.iceberg.parser import check_syntax, parse_statement, substitute_variables
-from rowdelta.sql.change import Change
+from rowdelta._table import Table, table
+from rowdelta.spark import (
+    METADATA_COLUMNS,
+    check_syntax,
+    find_table,
+    parse_statement,
+    read_name_rule,
+    substitute_variables,
+)
 from rowdelta.sql.delete_update import delete_operation, update_operation
-from rowdelta.sql.edits import EditedText
+from rowdelta.sql.dml_statement import Change
 from rowdelta.sql.errors import as_written
 from rowdelta.sql.identifiers import reference_parts
+from rowdelta.sql.live_tables import substitute_tables
 from rowdelta.sql.live_views import LiveViews
 from rowdelta.sql.merge import merge_operation
 from rowdelta.sql.parameters import Dialect, bind
+from rowdelta.sql.references import survey
 from rowdelta.sql.statement import Statement, classify
-from rowdelta.sql.substitution import substitute_tables
-from rowdelta.sql.survey import survey
-from rowdelta.table import Table, table
+from rowdelta.sql.text_edits import EditedText
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from rowdelta.iceberg.names import NamedTable
-    from rowdelta.ops import Operation, Result
+    from rowdelta.change import Operation, Result
+    from rowdelta.spark import NamedTable
 
 _OPERATIONS = {"DELETE": delete_operation, "UPDATE": update_operation, "MERGE": merge_operation}
 
@@ -81,7 +85,7 @@ def sql(spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] 
         return spark.sql(text, args=_for_spark(args))
     bound = written.all()
     target = _target(spark, statement, bound)
-    found, edited = survey(statement.node, bound, name_rule(spark)), EditedText(bound)
+    found, edited = survey(statement.node, bound, read_name_rule(spark)), EditedText(bound)
     as_stored = any(column.parts[-1].lower() in METADATA_COLUMNS for column in found.columns)
     with closing(LiveViews(spark, as_stored=as_stored)) as views, as_written(spark, written, edited):
         if target is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from rowdelta.iceberg.syntax_tree import Node
+    from rowdelta.spark import Node
 
 ROW_LEVEL: Final = ("DELETE", "UPDATE", "MERGE")
 

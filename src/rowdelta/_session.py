@@ -1,0 +1,168 @@
+"""`rd.session()`: a local Spark with an Iceberg catalog on a folder, ready to use."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlparse
+
+import pyspark
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from rowdelta.errors import SessionError
+from rowdelta.spark import DELTA_PACKAGE, ICEBERG_PACKAGE, check_spark, launch_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+DELTA_EXTENSIONS = "io.delta.sql.DeltaSparkSessionExtension"
+DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+GIB = 1 << 30
+_LISTS = ("spark.jars.packages", "spark.sql.extensions")
+
+
+def session(
+    warehouse: str | os.PathLike[str] | None = None,
+    catalog: str = "lake",
+    *,
+    delta: bool = False,
+    config: Mapping[str, str | int | bool] | None = None,
+) -> SparkSession:
+    """Starts a local Spark with an Iceberg catalog of type `hadoop` on a folder.
+
+    When Spark already runs in this process, a new session of it gets the catalog instead; that Spark must have been
+    started with Iceberg (and with Delta, for `delta=True`).
+
+    Args:
+        warehouse: The folder (or URI) of the catalog; a folder is made when it is missing. By default there are only
+            the catalogs that `config` describes.
+        catalog: The catalog's name in SQL, as in `lake.db.orders`.
+        delta: Also load Delta Lake into the session.
+        config: Further Spark settings; they win over ours. Iceberg's package and extensions are added to those that
+            are named here, unless they are among them.
+
+    Returns:
+        The session. `spark.stop()` ends it.
+
+    Raises:
+        SessionError: Java cannot be started, a package cannot be loaded, or the running Spark lacks what is needed.
+
+    Examples:
+        >>> spark = rd.session("warehouse")
+        >>> _ = spark.sql("CREATE TABLE lake.db.customers (id bigint, name string) USING iceberg")
+        >>> rd.table(spark, "lake.db.customers").metadata.format_version
+        2
+    """
+    if not catalog.isidentifier():
+        raise SessionError(f"catalog name {catalog!r} is not a plain identifier", hint="use a name such as 'lake'")
+    place = {} if warehouse is None else _catalog_settings(catalog, warehouse)
+    settings = place | {key: _text(value) for key, value in (config or {}).items()}
+    running = SparkContext._active_spark_context  # noqa: SLF001 - the only way to ask without starting one
+    if running is not None:
+        return _join(SparkSession(running), settings, delta=delta)
+    check_spark(pyspark.__version__)
+    return launch_spark(_merged(_start_settings(delta=delta), settings))
+
+
+def _catalog_settings(catalog: str, warehouse: str | os.PathLike[str]) -> dict[str, str]:
+    place = os.fspath(warehouse)
+    if not urlparse(place).scheme:
+        folder = Path(place).expanduser().absolute()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SessionError(f"cannot make the warehouse folder {folder}: {error.strerror}") from error
+        place = str(folder)
+    prefix = f"spark.sql.catalog.{catalog}"
+    return {prefix: "org.apache.iceberg.spark.SparkCatalog", f"{prefix}.type": "hadoop", f"{prefix}.warehouse": place}
+
+
+def _start_settings(*, delta: bool) -> dict[str, str]:
+    settings = {
+        "spark.master": "local[*]",
+        "spark.app.name": "rowdelta",
+        "spark.jars.packages": ",".join([ICEBERG_PACKAGE, *([DELTA_PACKAGE] if delta else [])]),
+        "spark.sql.extensions": ",".join([ICEBERG_EXTENSIONS, *([DELTA_EXTENSIONS] if delta else [])]),
+        "spark.driver.memory": f"{_driver_memory_gib()}g",
+        "spark.driver.host": "localhost",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        # What only the interface would show is kept also without it, and grows with every batch of a stream.
+        "spark.sql.ui.retainedExecutions": "20",
+        "spark.ui.retainedJobs": "20",
+        "spark.ui.retainedStages": "20",
+        "spark.ui.retainedTasks": "100",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.shuffle.partitions": str(max(4, 2 * (os.cpu_count() or 1))),
+        "spark.pyspark.python": sys.executable,
+        "spark.pyspark.driver.python": sys.executable,
+    }
+    if delta:
+        settings["spark.sql.catalog.spark_catalog"] = DELTA_CATALOG
+    return settings
+
+
+def _merged(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """What is given wins; packages and extensions of ours that it does not bring in some way are added to its own."""
+    merged = {**ours, **given}
+    brought = " ".join(given.get(key, "") for key in ("spark.jars", "spark.driver.extraClassPath", *_LISTS))
+    for key in _LISTS:
+        if given.get(key) != "":  # an empty list says that the cluster has all
+            added = [item for item in ours[key].split(",") if _artifact(item) not in brought]
+            merged[key] = ",".join([*filter(None, [given.get(key)]), *added])
+    return merged
+
+
+def _artifact(item: str) -> str:
+    """What all versions of a package have in their names; an extension is the name of its class.
+
+    Examples:
+        >>> _artifact("io.delta:delta-spark_4.1_2.13:4.4.0"), _artifact("a.b.Extension")
+        ('delta-spark', 'a.b.Extension')
+    """
+    _, colon, name = item.partition(":")
+    return re.split(r"[-_]?\d", name)[0] if colon else item
+
+
+def _driver_memory_gib() -> int:
+    """Half of the machine, but no less than 1 and no more than 8 GiB: a local Spark is one process."""
+    try:
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):  # Windows has no sysconf
+        return 2
+    return int(min(max(total // 2 // GIB, 1), 8))
+
+
+def _join(running: SparkSession, settings: Mapping[str, str], *, delta: bool) -> SparkSession:
+    extensions = running.conf.get("spark.sql.extensions", "") or ""
+    wanted = [ICEBERG_EXTENSIONS, *([DELTA_EXTENSIONS] if delta else [])]
+    missing = [name for name in wanted if name not in extensions]
+    if missing:
+        raise SessionError(
+            f"a Spark is already running without {' and '.join(missing)}",
+            hint="call spark.stop() first, or start your own with these in spark.sql.extensions and the packages "
+            f"{ICEBERG_PACKAGE}{' and ' + DELTA_PACKAGE if delta else ''}",
+        )
+    joined = running.newSession()
+    for key, value in settings.items():
+        if joined.conf.get(key, None) == value:
+            continue
+        try:
+            joined.conf.set(key, value)
+        except PySparkException as error:
+            raise SessionError(
+                f"{key} cannot be changed to {value!r} while Spark runs", hint="call spark.stop() before rd.session()"
+            ) from error
+    return joined
+
+
+def _text(value: str | int | bool) -> str:  # noqa: FBT001 - a setting's value, not a switch
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,242 @@
+"""`rd.cdc.stream()`: any streaming DataFrame of changes, into a table, exactly once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta._table import Table
+from rowdelta.cdc.debezium import Debezium
+from rowdelta.cdc.delta_feed import DeltaFeed
+from rowdelta.cdc.maintenance_policy import ExpirePolicy, ResolvePolicy
+from rowdelta.cdc.op_column import OpColumn
+from rowdelta.cdc.progress import terminal_lines
+from rowdelta.cdc.quarantine import ON_BAD, Quarantine, quarantine_of
+from rowdelta.cdc.records import DELETED, ORDER, given_deletes
+from rowdelta.cdc.running_stream import RunningStream
+from rowdelta.change import check_frame, sources_outside
+from rowdelta.errors import InputError
+from rowdelta.iceberg import create_branch
+from rowdelta.spark import check_expression
+from rowdelta.verbs import ChangeRules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame
+
+    from rowdelta.cdc.progress import Listener
+    from rowdelta.cdc.records import Records
+    from rowdelta.iceberg import TableHandle
+
+FORMATS: Final[dict[str, Records]] = {"changes": OpColumn(), "debezium": Debezium(), "delta": DeltaFeed()}
+
+
+@dataclass(frozen=True)
+class ChangeStream:
+    """A stream that is ready to be started. Made by `rd.cdc.stream()`.
+
+    Examples:
+        >>> stream = rd.cdc.stream(events, t, key="id", format="debezium")
+        >>> stream.rules.key, stream.records
+        (('id',), Debezium(value='value', key='key', time_unit=None, unknown_fields='bad', decimals='text'))
+    """
+
+    source: DataFrame
+    table: Table
+    records: Records
+    rules: ChangeRules
+    policy: ResolvePolicy
+    expiry: ExpirePolicy
+    quarantine: Quarantine
+    stream_id: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    listeners: list[Listener] = field(default_factory=list)
+    delete_when: str | Column | None = None
+
+    def start(
+        self,
+        checkpoint: str,
+        *,
+        every: str | None = None,
+        available_now: bool = False,
+        query_name: str | None = None,
+    ) -> RunningStream:
+        """Starts the stream.
+
+        Args:
+            checkpoint: The folder of Spark's checkpoint. With the same one the stream goes on where it stopped.
+            every: Time between two batches, such as `10 seconds`; left out, one batch follows the other.
+            available_now: Take what is there now, then stop.
+            query_name: The name of the query in Spark.
+
+        Examples:
+            >>> running = rd.cdc.stream(events, t, key="id", format="debezium").start("state", available_now=True)
+            >>> running.await_termination()
+            True
+            >>> t.read().orderBy("id").show()
+            +---+------+------+
+            | id|status|amount|
+            +---+------+------+
+            |  1|  paid|  10.0|
+            |  3|  void|  30.0|
+            |  4|  paid|  40.0|
+            +---+------+------+
+        """
+        running = RunningStream(self)
+        writer = self.source.writeStream.foreachBatch(running.take).option("checkpointLocation", checkpoint)
+        writer = writer if query_name is None else writer.queryName(query_name)
+        if available_now:
+            writer = writer.trigger(availableNow=True)
+        elif every is not None:
+            writer = writer.trigger(processingTime=every)
+        running.started(writer.start())
+        return running
+
+
+def stream(
+    source: DataFrame,
+    table: Table,
+    key: str | Sequence[str],
+    order_by: str | Column | Sequence[str | Column] | None = None,
+    *,
+    format: str | Records = "changes",  # noqa: A002 - Spark's own word
+    delete_when: str | Column | None = None,
+    columns: Sequence[str] | None = None,
+    tie: str = "error",
+    scope: str = "auto",
+    encoding: str | None = None,
+    merge_schema: bool = False,
+    stream_id: str | None = None,
+    on_bad: str = "fail",
+    quarantine: str | None = None,
+    resolve_every: int | None = None,
+    max_debt: int | None = None,
+    expire_every: int | None = None,
+    branch: str | None = None,
+    publish: str | None = None,
+    on_progress: Listener | None = None,
+) -> ChangeStream:
+    """A stream of changes into a table: each batch is one upsert, exactly once.
+
+    Args:
+        source: Any streaming DataFrame.
+        table: The table.
+        key: The column or columns that identify a row.
+        order_by: What grows from an older change of a key to a newer one. It orders the changes of one batch: an older
+            change still wins if it arrives in a later batch. The formats `debezium` and `delta` know their own
+            order, and refuse another; it holds within a batch, too.
+        format: `changes` (rows by the names of the table's columns), `debezium`, `delta` (Delta's change data feed), or
+            `rd.cdc.OpColumn(...)`, `rd.cdc.JsonRows(...)`, `rd.cdc.Debezium(...)`, `rd.cdc.DeltaFeed()` with options.
+        delete_when: Which changes delete their key, besides those that the format knows as deletes.
+        columns: Set these alone and keep the rest of an existing row; this reads the table, as a merge does.
+        tie: `error` when two different changes of a key are equally new, or `any` to take one of them.
+        scope: As in `t.upsert()`. Deletes of the format `debezium` hold their key alone: `partition` is refused there,
+            unless the key says which partition it is.
+        encoding: As in `t.upsert()`.
+        merge_schema: Add columns to the table that only the changes have. Debezium's events have fields without types:
+            add such a column with `ALTER TABLE`, and the stream fills it from its next batch on.
+        stream_id: What the commits are marked with; left out, the id of Spark's query, which its checkpoint keeps. A
+            new checkpoint needs a new one.
+        on_bad: `fail` the batch at a bad record, or `quarantine` it.
+        quarantine: The table for bad records; left out, the table's name and `_quarantine`.
+        resolve_every: Resolve after so many commits.
+        max_debt: Resolve when so many equality deletes are live.
+        expire_every: Expire old snapshots of the table after so many commits to it. Which are old, its own properties
+            say: `history.expire.max-snapshot-age-ms` (5 days) and `history.expire.min-snapshots-to-keep`.
+        branch: Write to this branch; it is made where it does not exist.
+        publish: Move this branch forward to every resolved state of `branch`, so that its readers need to know nothing
+            of equality delete vectors.
+        on_progress: Called with a `BatchProgress` after each batch.
+
+    Examples:
+        >>> stream = rd.cdc.stream(events, t, key="id", format="debezium", branch="ingest", publish="main")
+        >>> stream.start(checkpoint="state", available_now=True).await_termination()
+        True
+        >>> spark.table("lake.db.orders").count()  # main is resolved: Iceberg reads it without rowdelta
+        3
+    """
+    if on_bad not in ON_BAD:
+        raise InputError(f"unknown on_bad {on_bad!r}", hint="use 'fail' or 'quarantine'")
+    check_frame(source, "the source")
+    if not source.isStreaming:
+        raise InputError("the source is no stream", hint="use spark.readStream, or t.upsert() for one batch")
+    if publish is not None and (branch or table.branch) == publish:
+        raise InputError(f"the stream writes to {publish!r} itself", hint="name another branch: branch='ingest'")
+    records = _records(format)
+    if merge_schema and isinstance(records, Debezium):
+        raise InputError(
+            "merge_schema cannot add fields of Debezium's events to the table: they have no types",
+            hint="ALTER TABLE ... ADD COLUMN adds one, also while the stream runs",
+        )
+    if order_by is not None and isinstance(records, (Debezium, DeltaFeed)):
+        raise InputError(
+            "the format knows its own order: by another one, deletes could be taken for older than what they delete",
+            hint="leave order_by out",
+        )
+    order = ORDER if order_by is None else order_by
+    handle = table._handle  # noqa: SLF001 - a table's own stream
+    handle.refresh()
+    if delete_when is not None:
+        check_expression(handle.gateway, delete_when, "delete_when")
+    rules = ChangeRules.of(key, order, _deletes(delete_when), tie, (DELETED, ORDER, *records.aside)).checked(handle)
+    for name in rules.key:
+        handle.find_column(name)  # a wrong name fails here, not in the first batch
+    if scope == "partition" and isinstance(records, Debezium):
+        _check_key_tells_partition(handle, rules.key)
+    policy, expiry = ResolvePolicy(resolve_every, max_debt, publish), ExpirePolicy(expire_every)
+    expiry.check(table)
+    target = _on_branch(table, branch)
+    if publish is not None:
+        target.metadata.head(publish)  # a branch that does not exist fails here, not after some batches
+    spare = quarantine_of(handle.full_name) if quarantine is None else quarantine
+    return ChangeStream(
+        source,
+        target,
+        records,
+        rules,
+        policy,
+        expiry,
+        Quarantine(handle.spark, spare if on_bad == "quarantine" else None),
+        stream_id,
+        {"columns": columns, "scope": scope, "encoding": encoding, "merge_schema": merge_schema},
+        [*terminal_lines(), *([] if on_progress is None else [on_progress])],
+        delete_when,
+    )
+
+
+def _records(format: str | Records) -> Records:  # noqa: A002 - Spark's own word
+    if not isinstance(format, str):
+        return format
+    if format not in FORMATS:
+        raise InputError(f"unknown format {format!r}", hint=f"use {', '.join(FORMATS)}, or rd.cdc.OpColumn(op=...)")
+    return FORMATS[format]
+
+
+def _deletes(delete_when: str | Column | None) -> str | Column:
+    """What the reader knows as a delete, and what the caller does."""
+    if delete_when is None:
+        return DELETED
+    return F.col(DELETED) | given_deletes(delete_when)
+
+
+def _check_key_tells_partition(handle: TableHandle, key: Sequence[str]) -> None:
+    outside = sources_outside(handle, key)
+    if outside:
+        raise InputError(
+            f"a delete of Debezium holds its key alone, which does not say the partition: {handle.name} is partitioned "
+            f"by {', '.join(outside)}",
+            hint="leave scope out, or add the column to the key",
+        )
+
+
+def _on_branch(table: Table, branch: str | None) -> Table:
+    """The table on a branch; one that does not exist starts at the head of the table's own."""
+    if branch is None or branch == table.branch:
+        return table
+    handle = table.refresh()._handle  # noqa: SLF001 - a table's own stream
+    if branch not in handle.metadata.branches:
+        create_branch(handle, branch)
+    return Table(handle.on_branch(branch))

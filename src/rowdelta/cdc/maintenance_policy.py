@@ -1,0 +1,131 @@
+"""When a stream looks after its table: equality deletes become deletion vectors, and old snapshots go."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rowdelta.cdc.batch_marks import STREAM
+from rowdelta.change import publish
+from rowdelta.errors import CommitConflictError, InputError, RowDeltaError
+
+if TYPE_CHECKING:
+    from rowdelta._table import Table
+
+PUBLISH_EVERY: Final = 10
+log: Final = logging.getLogger("rowdelta")
+_TOTAL: Final = "total-equality-deletes"
+
+
+def live_equality_deletes(table: Table) -> int:
+    """Live equality deletes of the branch, by its newest snapshot."""
+    head = table.metadata.head(table.branch)
+    return 0 if head is None else int(head.summary.get(_TOTAL, 0))
+
+
+@dataclass(frozen=True)
+class ResolvePolicy:
+    """Resolves every so many commits, or when so many deletes are live, or never.
+
+    All is read from the table's history, so that it makes no difference whether a stream runs on or starts again.
+
+    Attributes:
+        every: Commits between two resolves.
+        max_debt: Live equality deletes that are too many.
+        publish: The branch that is moved forward to every resolved state.
+    """
+
+    every: int | None = None
+    max_debt: int | None = None
+    publish: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("resolve_every", self.every), ("max_debt", self.max_debt)):
+            if value is not None and value < 1:
+                raise InputError(f"{name}={value} is not a positive number")
+        if self.publish is not None and self.every is None and self.max_debt is None:
+            object.__setattr__(self, "every", PUBLISH_EVERY)
+
+    def before_batch(self, table: Table) -> None:
+        """Brings the branch up to what others committed to the published one; not where it has more of its own."""
+        if self.publish is None:
+            return
+        metadata = table.metadata
+        published, mine = metadata.head(self.publish), metadata.head(table.branch)
+        if published is None or mine is None or published.id == mine.id:
+            return
+        if metadata.descends(published, mine.id):
+            log.info("branch %s follows the commits of %s", table.branch, self.publish)
+            publish(table._handle, table.branch, published.id)  # noqa: SLF001 - a table's own stream
+
+    def after_commit(self, table: Table, stream_id: str) -> bool:
+        """Resolves if it is time; returns whether it did. A conflict with other writers puts it off."""
+        often = self.every is not None and self._commits(table, stream_id) >= self.every
+        much = self.max_debt is not None and live_equality_deletes(table) >= self.max_debt
+        if not (often or much):
+            return False
+        try:
+            self.resolve(table)
+        except CommitConflictError as error:
+            log.warning("the stream goes on, and resolves after its next commit: %s", error)
+            return False
+        return True
+
+    def resolve(self, table: Table) -> None:
+        """Resolves what is live, and publishes it."""
+        table.resolve(publish=self.publish).execute()
+
+    def is_behind(self, table: Table) -> bool:
+        """Whether the branch has commits that are not published."""
+        if self.publish is None:
+            return False
+        metadata = table.refresh().metadata
+        published, mine = metadata.head(self.publish), metadata.head(table.branch)
+        if mine is None or (mine.parent_id is None and mine.summary.get("total-records") == "0"):
+            return False  # nothing has come yet
+        return not metadata.descends(published, mine.id)
+
+    def _commits(self, table: Table, stream_id: str) -> int:
+        """Commits of the stream since the last state that was published, or that had no equality deletes."""
+        metadata, count, snapshot = table.metadata, 0, None
+        published = None if self.publish is None else metadata.head(self.publish)
+        for snapshot in metadata.ancestors(metadata.head(table.branch)):
+            is_done = snapshot == published if self.publish is not None else int(snapshot.summary.get(_TOTAL, 0)) == 0
+            if is_done:
+                return count
+            count += snapshot.summary.get(STREAM) == stream_id
+        was_expired = snapshot is not None and snapshot.parent_id is not None
+        return sys.maxsize if was_expired else count  # nobody knows how many there were
+
+
+@dataclass(frozen=True)
+class ExpirePolicy:
+    """Expires old snapshots every so many commits to the table, by the table's own limits, or never.
+
+    Whoever commits them: sequence numbers count. A restart makes no difference, because a round begins at a multiple.
+    """
+
+    every: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.every is not None and self.every < 1:
+            raise InputError(f"expire_every={self.every} is not a positive number")
+
+    def check(self, table: Table) -> None:
+        """Refuses a table that may lose no file, before the stream begins."""
+        if self.every is not None:
+            table.expire().check()
+
+    def round(self, table: Table) -> int:
+        """The number of the round that the table is in."""
+        return 0 if self.every is None else table.metadata.last_sequence_number // self.every
+
+    def expire(self, table: Table) -> int:
+        """Expires; returns how many snapshots are gone. What goes wrong puts it off."""
+        try:
+            return table.expire().execute().snapshots_expired
+        except RowDeltaError as error:
+            log.warning("the stream goes on, and expires snapshots later: %s", error)
+            return 0

@@ -1,0 +1,91 @@
+"""Copy-on-write: the files that a change touches are written anew without the old rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.change.target_snapshot import FILE, POSITION, table_columns
+from rowdelta.codec import bitmap_to_numpy
+from rowdelta.errors import CommitConflictError
+from rowdelta.iceberg import RowChange, later_deletes, parent_files, stage_rows
+from rowdelta.spark import arrow_frame, select_sql, sql_column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import Column, DataFrame
+
+    from rowdelta.change.row_positions import FilePositions
+    from rowdelta.change.target_snapshot import Target
+    from rowdelta.iceberg import Uncommitted, Validation
+
+
+def rewrite_files(
+    target: Target, touched: Sequence[FilePositions], new_rows: DataFrame | None, validation: Validation
+) -> RowChange:
+    """Writes what stays of the touched files, and the new rows, into new files that replace them.
+
+    Rows that stay keep their lineage. Deletes that other writers add meanwhile to a touched file are a conflict.
+    """
+    handle = target.handle
+    with handle.scratch.action():
+        kept = select_sql(_kept_rows(target, touched), *table_columns(target))
+        frame = kept if new_rows is None else kept.unionByName(new_rows)
+        staged = stage_rows(handle, frame)
+    further = _no_later_deletes(target, frozenset(file.path for file in touched))
+    return RowChange(
+        rows=staged,
+        removed_rows=[file.data_file for file in touched],
+        validation=replace(validation, no_new_deletes=True, data_files=(), further=further),
+    )
+
+
+def _no_later_deletes(target: Target, paths: frozenset[str]) -> Callable[[Uncommitted], None]:
+    """A check that nobody deleted rows of the touched files since, whichever rows: each of them is written anew.
+
+    A new file is younger than the deletes, so none of them would apply to the copies. Iceberg looks only at deletes of
+    rows that the change itself is about; and it may have left the others out of the snapshot that is to be committed,
+    since their files go.
+    """
+    read = target.files
+    assert read is not None
+
+    def check(made: Uncommitted) -> None:
+        later = (
+            [] if made.parent_id == read.snapshot.id else later_deletes(made.handle, read, parent_files(made), paths)
+        )
+        if later:
+            raise CommitConflictError(
+                f"another writer changed the same data: {later[0].path} deletes rows of files that are written anew",
+                hint="run it again",
+            )
+
+    return check
+
+
+def _kept_rows(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
+    """The live rows of the touched files that are not among the touched rows."""
+    rows = target.rows(only={file.path for file in touched})
+    return rows.join(F.broadcast(_positions_frame(target, touched)), _is_touched(), "left_anti")
+
+
+def _is_touched() -> Column:
+    same_block = (F.col(FILE) == F.col("__rd_touched")) & (sql_column(f"{POSITION} >> 6") == F.col("__rd_block"))
+    return same_block & sql_column(f"getbit(__rd_word, cast({POSITION} & 63 as int)) = 1")
+
+
+def _positions_frame(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
+    """Positions as 64-bit words, by file and block."""
+    tables = []
+    for file in touched:
+        positions = bitmap_to_numpy(file.positions).astype(np.int64)
+        starts = np.append(0, np.flatnonzero(np.diff(positions >> 6)) + 1)
+        words = np.bitwise_or.reduceat(np.uint64(1) << (positions & 63).astype(np.uint64), starts).view(np.int64)
+        paths = pa.repeat(pa.scalar(file.path), len(starts))
+        tables.append(pa.table({"__rd_touched": paths, "__rd_block": positions[starts] >> 6, "__rd_word": words}))
+    return arrow_frame(target.handle.spark, pa.concat_tables(tables))

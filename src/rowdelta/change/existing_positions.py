@@ -1,0 +1,46 @@
+"""What was deleted of data files before, by deletion vectors or by position deletes from the time before these."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rowdelta.codec import bitmap_from_sorted, sorted_distinct
+from rowdelta.iceberg import position_rows
+from rowdelta.read import read_vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from pyroaring import BitMap64
+
+    from rowdelta.iceberg import SnapshotFiles, TableHandle
+
+
+def earlier_positions(handle: TableHandle, files: SnapshotFiles, paths: AbstractSet[str]) -> dict[str, BitMap64]:
+    """The positions that a snapshot has deleted of some data files, by path."""
+    vectors = [e for e in files.position_deletes if e.is_deletion_vector and e.referenced_data_file in paths]
+    found = read_vectors(handle, vectors)
+    return found | _of_position_files(handle, files, paths - found.keys())
+
+
+def _of_position_files(handle: TableHandle, files: SnapshotFiles, paths: AbstractSet[str]) -> dict[str, BitMap64]:
+    """What older position delete files say of data files that get their first vector."""
+    older = [entry for entry in files.position_deletes if not entry.is_deletion_vector]
+    relevant = [e for e in older if e.referenced_data_file is None or e.referenced_data_file in paths]
+    if not relevant or not paths:
+        return {}
+    rows = position_rows(handle, files, relevant)
+    table = rows.where(rows["file_path"].isin(list(paths))).toArrow()
+    if not table.num_rows:
+        return {}
+    names = table["file_path"].combine_chunks().dictionary_encode()
+    codes, positions = names.indices.to_numpy(), table["pos"].to_numpy()
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=len(names.dictionary)))[:-1]
+    parts = np.split(positions[order], ends)
+    return {
+        path: bitmap_from_sorted(sorted_distinct(part))
+        for path, part in zip(names.dictionary.to_pylist(), parts, strict=True)
+    }

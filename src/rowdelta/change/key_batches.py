@@ -1,0 +1,155 @@
+"""Keys as arrays in memory, one batch per partition, ready for an encoding to be chosen and written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.change.row_errors import refusals
+from rowdelta.codec import sorted_distinct
+from rowdelta.encoding import BatchStatistics
+from rowdelta.read import block_and_bit, integer_sql, unpack_words
+from rowdelta.spark import plain_values, select_sql, size_in_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from rowdelta.change.key_input import KeyInput
+
+
+# A frame of this size in memory; of one that has not been computed, Spark guesses from its sources.
+_FEW_BYTES: Final = 64 << 20
+_UNKNOWN_BYTES: Final = 1 << 50  # what Spark thinks of a frame whose size it cannot know
+NULL_KEY_HINT: Final = "no row can match it: filter such keys out"
+
+
+@dataclass(frozen=True)
+class IntegerBatch:
+    """The distinct keys of one partition, sorted, as signed integers.
+
+    Attributes:
+        partition: The values of the partition, as `plain_values` gives them.
+    """
+
+    partition: tuple[Any, ...]
+    keys: npt.NDArray[np.int64]
+    has_null: bool
+    rows: int = 0  # more than there are keys where a key came twice
+
+    @property
+    def count(self) -> int:
+        """Distinct keys; a null counts."""
+        return len(self.keys) + self.has_null
+
+    @property
+    def statistics(self) -> BatchStatistics:
+        """What the choice of an encoding looks at."""
+        low, high = (int(self.keys[0]), int(self.keys[-1])) if len(self.keys) else (None, None)
+        return BatchStatistics(len(self.keys), low, high, has_null=self.has_null)
+
+
+@dataclass(frozen=True)
+class HashedBatch:
+    """The distinct keys of one partition with Spark's 64-bit hash of each; key columns are named by field id."""
+
+    partition: tuple[Any, ...]
+    keys: pa.Table
+    hashes: npt.NDArray[np.int64]
+
+
+def are_many(keys: KeyInput) -> bool:
+    """Whether keys are known to be more than the driver should hold one by one."""
+    return _FEW_BYTES < size_in_bytes(keys.frame) < _UNKNOWN_BYTES
+
+
+def integer_statistics(keys: KeyInput) -> list[BatchStatistics]:
+    """What the choice of an encoding looks at, by partition. No key is collected; one that comes twice counts twice."""
+    number, parts = integer_sql(keys.columns[0], "k0"), keys.partition_names
+    found = select_sql(keys.frame, *parts, f"{number} as k").groupBy(*parts)
+    with refusals(NULL_KEY_HINT):
+        rows = found.agg(
+            F.count("k").alias("count"),
+            F.min("k").alias("low"),
+            F.max("k").alias("high"),
+            F.count_if(F.col("k").isNull()).alias("nulls"),
+        ).collect()
+    return [
+        BatchStatistics(row["count"], row["low"], row["high"], has_null=row["nulls"] > 0)
+        for row in rows
+        if row["count"] or row["nulls"]
+    ]
+
+
+def integer_batches(keys: KeyInput) -> list[IntegerBatch]:
+    """Collects an integer key: few as they are, many as one 64-bit word for every 64 neighbouring keys."""
+    number = integer_sql(keys.columns[0], "k0")
+    if size_in_bytes(keys.frame) <= _FEW_BYTES:
+        return _collected(keys, number)
+    parts = keys.partition_names
+    # A task for each core is enough: what follows is one shuffle of few words, which costs by the task.
+    frame = keys.frame.coalesce(keys.frame.sparkSession.sparkContext.defaultParallelism)
+    block, bit = block_and_bit("k")
+    numbers = select_sql(frame, *parts, f"{number} as k")
+    words = select_sql(numbers, *parts, f"{block} as block", f"{bit} as bit")
+    with refusals(NULL_KEY_HINT):
+        table = words.groupBy(*parts, "block").agg(F.bit_or("bit").alias("word"), F.count("*").alias("rows")).toArrow()
+    batches = []
+    for partition, rows in _by_partition(table, parts):
+        blocks = rows["block"].combine_chunks()
+        nulls = blocks.is_null().to_numpy(zero_copy_only=False)
+        word = rows["word"].fill_null(0).combine_chunks().to_numpy()
+        found = unpack_words(blocks.fill_null(0).to_numpy()[~nulls], word[~nulls])
+        batches.append(IntegerBatch(partition, found, bool(nulls.any()), int(pc.sum(rows["rows"]).as_py())))
+    return batches
+
+
+def _collected(keys: KeyInput, number: str) -> list[IntegerBatch]:
+    """Keys of a batch that is small: to make them distinct here takes less time than a shuffle does."""
+    parts = keys.partition_names
+    with refusals(NULL_KEY_HINT):
+        table = select_sql(keys.frame, *parts, f"{number} as k").toArrow()
+    batches = []
+    for partition, rows in _by_partition(table, parts):
+        column = rows["k"].combine_chunks()
+        found = sorted_distinct(column.drop_null().to_numpy())
+        batches.append(IntegerBatch(partition, found, column.null_count > 0, rows.num_rows))
+    return batches
+
+
+def hashed_batches(keys: KeyInput) -> list[HashedBatch]:
+    """Collects distinct keys of any type, with their hashes."""
+    names, parts = keys.key_names, keys.partition_names
+    frame = keys.frame.select(*names, *parts).distinct().withColumn("hash", F.xxhash64(*names))
+    with refusals(NULL_KEY_HINT):
+        table = frame.toArrow()
+    ids = [str(column.id) for column in keys.columns]
+    return [
+        HashedBatch(partition, rows.select(names).rename_columns(ids), rows["hash"].to_numpy())
+        for partition, rows in _by_partition(table, parts)
+    ]
+
+
+def _by_partition(table: pa.Table, parts: list[str]) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
+    if not table.num_rows:
+        return
+    if not parts:
+        yield (), table
+        return
+    codes = np.zeros(table.num_rows, np.int64)
+    for name in parts:
+        values = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
+        codes = codes * (len(values.dictionary) + 1) + values.indices.to_numpy()
+        codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)  # keeps the numbers small
+    order = np.argsort(codes, kind="stable")
+    table = table.take(pa.array(order))
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1)).tolist()
+    for start, end in zip(starts, [*starts[1:], table.num_rows], strict=True):
+        rows = table.slice(start, end - start)
+        yield tuple(plain_values(rows[name].slice(0, 1))[0] for name in parts), rows

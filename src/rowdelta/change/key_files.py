@@ -1,0 +1,209 @@
+"""Delete files for keys: what each encoding writes."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rowdelta.change.read_back import check_keys_of, check_parquet
+from rowdelta.codec import (
+    HASH_BLOB_TYPE,
+    Blob,
+    BytesSource,
+    EqualityDeleteVector,
+    PuffinWriter,
+    bitmap_from_sorted,
+    encode_edv_file,
+    encode_hashed,
+    get_codec,
+    read_blob,
+    read_puffin,
+)
+from rowdelta.encoding import DeleteEncoding, FileContent
+from rowdelta.iceberg import ContentFile, NewDelete, stage_key_files
+from rowdelta.read import INTEGER_TYPES
+from rowdelta.spark import json_values, select_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowdelta.change.key_batches import HashedBatch, IntegerBatch
+    from rowdelta.change.key_input import KeyInput
+    from rowdelta.encoding import EncodingChoice
+    from rowdelta.iceberg import Field, TableHandle
+
+CREATED_BY: Final = "rowdelta"
+Metric = TypeVar("Metric")
+
+
+def write_vector(handle: TableHandle, keys: KeyInput, batch: IntegerBatch, choice: EncodingChoice) -> NewDelete:
+    """Writes an equality delete vector: one blob in a Puffin file of its own."""
+    column, spec = keys.columns[0], keys.spec
+    codec = choice.codec or "long"
+    vector = EqualityDeleteVector(
+        field_id=column.id,
+        bitmap=bitmap_from_sorted(get_codec(codec).encode(batch.keys)),
+        codec=codec,
+        compression=choice.compression or "roaring",
+        contains_null=batch.has_null,
+        partition_spec_id=-1 if spec.is_unpartitioned else spec.id,
+    )
+    return _write(handle, keys, batch, encode_edv_file(vector, created_by=CREATED_BY), DeleteEncoding.DELETION_VECTOR)
+
+
+def key_values(batch: IntegerBatch, column: Field) -> pa.Array:
+    """The keys of a batch as values of their column, a null last."""
+    kind = INTEGER_TYPES[column.type_name]
+    values = pa.array(batch.keys).cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)  # noqa: PLR2004
+    return pa.concat_arrays([values, pa.nulls(1, kind)]) if batch.has_null else values
+
+
+def write_rows(handle: TableHandle, keys: KeyInput, batch: IntegerBatch) -> NewDelete:
+    """Writes a standard equality delete file of an integer key: sorted, distinct, delta-encoded, nothing else in it."""
+    column = keys.columns[0]
+    values = key_values(batch, column)
+    id_of = {"PARQUET:field_id": str(column.id)}
+    schema = pa.schema([pa.field(column.name, values.type, nullable=not column.required, metadata=id_of)])
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        pa.table([values], schema=schema),
+        sink,
+        compression="zstd",
+        use_dictionary=False,
+        column_encoding="DELTA_BINARY_PACKED",
+        store_schema=False,
+    )
+    return _write(handle, keys, batch, sink.getvalue().to_pybytes(), DeleteEncoding.FULL_ROW)
+
+
+def _write(
+    handle: TableHandle, keys: KeyInput, batch: IntegerBatch, data: bytes, encoding: DeleteEncoding
+) -> NewDelete:
+    column = keys.columns[0]
+    kind, suffix = ("PARQUET", "parquet") if encoding is DeleteEncoding.FULL_ROW else ("PUFFIN", "puffin")
+    path = handle.new_data_location(f"{uuid.uuid4()}-equality-deletes.{suffix}")
+    count = len(batch.keys) + batch.has_null
+    bounds = [{column.id: _bound(column, int(batch.keys[at]))} for at in (0, -1)] if len(batch.keys) else [None, None]
+    file = ContentFile(
+        path=path,
+        file_format=kind,
+        record_count=count,
+        file_size_in_bytes=len(data),
+        content=FileContent.EQUALITY,
+        spec_id=keys.spec.id,
+        partition=_partition(handle, keys, batch),
+        value_counts={column.id: count},
+        null_value_counts={column.id: int(batch.has_null)},
+        lower_bounds=bounds[0],
+        upper_bounds=bounds[1],
+        equality_ids=[column.id],
+    )
+    if kind == "PUFFIN":
+        file = _located(handle, file, keys.columns, data)
+    else:
+        check_parquet(file, data)
+    handle.io.write(path, data)
+    return NewDelete(file, encoding)
+
+
+def _located(handle: TableHandle, file: ContentFile, columns: Sequence[Field], data: bytes) -> ContentFile:
+    """Adds where the blob is. Iceberg also wants a data file of every Puffin delete; the file itself will do."""
+    written = read_puffin(BytesSource(data))
+    (blob,) = written.blobs
+    check_keys_of(file, columns, blob, read_blob(BytesSource(data), blob))
+    handle.puffin_footers.put(file.path, written)
+    return replace(file, content_offset=blob.offset, content_size_in_bytes=blob.length, referenced_data_file=file.path)
+
+
+def _partition(handle: TableHandle, keys: KeyInput, batch: IntegerBatch | HashedBatch) -> list[Any]:
+    return json_values(handle.metadata.partition_types.get(keys.spec.id, ()), batch.partition)
+
+
+def _bound(column: Field, value: int) -> bytes:
+    return struct.pack("<i" if column.type_name in {"int", "date"} else "<q", value)
+
+
+def write_hashed(handle: TableHandle, keys: KeyInput, batch: HashedBatch) -> NewDelete:
+    """Writes a hash map of keys of any type: a bitmap of hashes, and the keys themselves."""
+    ids = [column.id for column in keys.columns]
+    payload = encode_hashed(batch.hashes, batch.keys)
+    properties = {
+        "equality-field-ids": ",".join(map(str, ids)),
+        "cardinality": str(batch.keys.num_rows),
+        "partition-spec-id": str(-1 if keys.spec.is_unpartitioned else keys.spec.id),
+        "encoding": DeleteEncoding.HASH_MAP.value,
+    }
+    writer = PuffinWriter(created_by=CREATED_BY)
+    writer.add(Blob(HASH_BLOB_TYPE, payload, fields=tuple(ids), properties=properties))
+    data = writer.finish()
+    path = handle.new_data_location(f"{uuid.uuid4()}-equality-deletes.puffin")
+    file = ContentFile(
+        path=path,
+        file_format="PUFFIN",
+        record_count=batch.keys.num_rows,
+        file_size_in_bytes=len(data),
+        content=FileContent.EQUALITY,
+        spec_id=keys.spec.id,
+        partition=_partition(handle, keys, batch),
+        equality_ids=ids,
+    )
+    file = _located(handle, file, keys.columns, data)
+    handle.io.write(path, data)
+    return NewDelete(file, DeleteEncoding.HASH_MAP)
+
+
+def stage_rows(handle: TableHandle, keys: KeyInput) -> list[NewDelete]:
+    """Writes standard equality delete files of any key, in parallel by Iceberg's own writer: sorted and distinct."""
+    ids = [column.id for column in keys.columns]
+    carried = list(dict.fromkeys([*keys.columns, *keys.sources]))
+    names = [f"k{ids.index(c.id)}" if c.id in ids else f"s{keys.sources.index(c)}" for c in carried]
+    order = [*keys.partition_names, *keys.key_names]
+    frame = keys.frame.select(*dict.fromkeys([*names, *order])).distinct().orderBy(*order)
+    in_table_order = sorted(zip(carried, names, strict=True), key=lambda pair: _position(handle, pair[0]))
+    frame = select_sql(frame, *(f"{name} as {column.sql}" for column, name in in_table_order))
+    properties = {"write.format.default": "parquet", "write.parquet.compression-codec": "zstd"}
+    staged = stage_key_files(handle, frame, [column.id for column in carried], keys.spec.id, properties)
+    return [NewDelete(_as_equality_delete(file, ids), DeleteEncoding.FULL_ROW) for file in staged]
+
+
+def _position(handle: TableHandle, column: Field) -> int:
+    return [known.id for known in handle.metadata.schema.fields].index(column.id)
+
+
+def _as_equality_delete(file: ContentFile, ids: list[int]) -> ContentFile:
+    """A staged file as a delete, with the metrics of its key alone.
+
+    Iceberg skips delete files whose bounds a query's filter excludes. The values of other columns say nothing about
+    the rows that are deleted: they only led the file into its partition.
+    """
+    return replace(
+        file,
+        content=FileContent.EQUALITY,
+        equality_ids=ids,
+        sort_order_id=None,
+        first_row_id=None,
+        column_sizes=_of_key(file.column_sizes, ids),
+        value_counts=_of_key(file.value_counts, ids),
+        null_value_counts=_of_key(file.null_value_counts, ids),
+        nan_value_counts=_of_key(file.nan_value_counts, ids),
+        lower_bounds=_of_key(file.lower_bounds, ids),
+        upper_bounds=_of_key(file.upper_bounds, ids),
+    )
+
+
+def _of_key(metric: Mapping[int, Metric] | None, ids: list[int]) -> dict[int, Metric] | None:
+    return None if metric is None else {field_id: value for field_id, value in metric.items() if field_id in ids}
+
+
+def estimated_full_size(handle: TableHandle, records: int) -> int | None:
+    """What delete files with the whole rows would take, by the average row of the table; None for an empty table."""
+    head = handle.snapshot()
+    summary: dict[str, Any] = head.summary if head is not None else {}
+    rows, size = int(summary.get("total-records", 0)), int(summary.get("total-files-size", 0))
+    return int(np.ceil(size / rows * records)) if rows else None

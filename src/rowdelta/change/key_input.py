@@ -1,0 +1,187 @@
+"""The keys that a caller gives: checked against the table, and bound to the partitions that they are for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.change.key_scope import scope_of_key
+from rowdelta.change.row_errors import not_null
+from rowdelta.errors import InputError
+from rowdelta.iceberg import PartitionSpec, unpartitioned_spec
+from rowdelta.spark import quote, sql_column
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
+
+    from rowdelta.iceberg import Field, TableHandle
+
+# What Spark calls the types that may be widened to a column's type without losing anything.
+_WIDENS: Final = {
+    "bigint": {"int", "smallint", "tinyint"},
+    "int": {"smallint", "tinyint"},
+}
+_SPEC_TO_BE_ADDED: Final = PartitionSpec(id=-1, fields=())
+
+
+@dataclass(frozen=True)
+class KeyInput:
+    """Checked keys.
+
+    Attributes:
+        frame: Columns `k0`, `k1`, ... (the key), then `s0`, `s1`, ... (what the partition is made of), then `p0`, ...
+            (the partition itself), all with the types of the table.
+        columns: The columns that rows are deleted by, in the order of `k0`, `k1`, ...
+        spec: The partition spec of the deletes; an unpartitioned one stands for the whole table.
+        sources: The columns that partitions are made of, in the order of `s0`, `s1`, ...
+        scope_reason: Why the deletes are for the whole table, where `scope="auto"` decided so.
+    """
+
+    frame: DataFrame
+    columns: tuple[Field, ...]
+    spec: PartitionSpec
+    sources: tuple[Field, ...]
+    scope_reason: str = ""
+
+    @property
+    def key_names(self) -> list[str]:
+        """`k0`, `k1`, ..."""
+        return [f"k{index}" for index in range(len(self.columns))]
+
+    @property
+    def partition_names(self) -> list[str]:
+        """`p0`, `p1`, ..., none where the deletes are for the whole table."""
+        return [] if self.spec.is_unpartitioned else [f"p{index}" for index in range(len(self.spec.fields))]
+
+    @property
+    def adds_spec(self) -> bool:
+        """Whether the table has no spec without partitions yet, and these keys need one."""
+        return self.spec is _SPEC_TO_BE_ADDED
+
+    def with_spec(self, handle: TableHandle) -> KeyInput:
+        """The same keys under a spec that the table has; adds it if need be."""
+        return replace(self, spec=unpartitioned_spec(handle)) if self.adds_spec else self
+
+
+def check_keys(handle: TableHandle, keys: DataFrame, key: str | Sequence[str], scope: str) -> KeyInput:
+    """Checks that a frame has the key columns, with fitting types, and what its partitions need.
+
+    Raises:
+        InputError: A column is missing, of another type, or cannot be a key.
+    """
+    names = [key] if isinstance(key, str) else list(key)
+    if not names:
+        raise InputError("no key column was given", hint="name the columns that identify a row: key='id'")
+    schema, rule = handle.metadata.schema, handle.name_rule
+    columns = tuple(schema.find(name, rule) for name in names)
+    if len({column.id for column in columns}) != len(columns):
+        raise InputError(f"the key {names} names a column twice")
+    for column in columns:
+        _check_type(column)
+    spec, reason = _place(handle, keys, columns, scope)
+    parts = [] if spec.is_unpartitioned else [part for part in spec.fields if part.transform != "void"]
+    sources = tuple(schema.by_id[source] for source in dict.fromkeys(part.source_id for part in parts))
+    types = handle.column_types
+    frame = keys.select(
+        *(_typed(handle, keys, column, types).alias(f"k{i}") for i, column in enumerate(columns)),
+        *(_typed(handle, keys, column, types).alias(f"s{i}") for i, column in enumerate(sources)),
+    )
+    source_names = {column.id: f"s{i}" for i, column in enumerate(sources)}
+    if not spec.is_unpartitioned:
+        values = [_transformed(handle, part.transform, source_names.get(part.source_id)) for part in spec.fields]
+        frame = frame.select("*", *(sql_column(value).alias(f"p{i}") for i, value in enumerate(values)))
+    return KeyInput(frame, columns, spec, sources, reason)
+
+
+def _check_type(column: Field) -> None:
+    if not isinstance(column.type, str) or len(column.path) > 1:
+        raise InputError(
+            f"column {column.name!r} of type {column.type_name} cannot be a key", hint="use top-level primitive columns"
+        )
+    if column.type_name in {"float", "double"}:
+        raise InputError(
+            f"column {column.name!r} of type {column.type_name} cannot be a key",
+            hint="floats that look equal may differ; use a column of another type",
+        )
+
+
+def _place(handle: TableHandle, keys: DataFrame, columns: tuple[Field, ...], scope: str) -> tuple[PartitionSpec, str]:
+    """The spec that the deletes are filed under, and why.
+
+    That is the table's own spec, or one without partitions for deletes of the whole table. Deletes of the table's spec
+    do not reach rows that were written under another one.
+    """
+    spec, by_id = handle.metadata.spec, handle.metadata.schema.by_id
+    chosen, reason = scope_of_key(handle, [column.sql for column in columns], scope)
+    if spec.is_unpartitioned:
+        return spec, ""
+    if chosen == "global":
+        known = handle.metadata.specs.values()
+        everywhere = next((one for one in known if one.is_unpartitioned), _SPEC_TO_BE_ADDED)
+        return everywhere, "" if scope == "global" else reason
+    _check_sources(handle, keys, [by_id[part.source_id] for part in spec.fields if part.transform != "void"])
+    return spec, ""
+
+
+def _check_sources(handle: TableHandle, keys: DataFrame, sources: list[Field]) -> None:
+    rule = handle.name_rule
+    inner = [column.name for column in sources if len(column.path) > 1]
+    if inner:
+        raise InputError(
+            f"{handle.name} is partitioned by {', '.join(inner)} inside a struct, which keys cannot carry",
+            hint="scope='global' deletes in all partitions",
+        )
+    missing = [column.name for column in sources if not rule.find(column.name, keys.columns)]
+    if missing:
+        raise InputError(
+            f"{handle.name} is partitioned by {', '.join(column.name for column in sources)}, but the keys have no "
+            f"column {', '.join(missing)}",
+            hint="add it, so that deletes find their partition; scope='global' deletes in all of them",
+        )
+
+
+def _typed(handle: TableHandle, keys: DataFrame, column: Field, types: StructType) -> Column:
+    """A column of the input with the table's type; nothing is converted that could lose something."""
+    found = handle.name_rule.find(column.name, keys.columns)
+    if len(found) != 1:
+        raise InputError(
+            f"the keys have {'no' if not found else 'more than one'} column {column.name!r}",
+            hint=f"their columns are {', '.join(keys.columns)}",
+        )
+    kind = types[column.name].dataType
+    have, want = keys.schema[found[0]].dataType.simpleString(), kind.simpleString()
+    if have not in {want, "void"} and have not in _WIDENS.get(want, set()):
+        raise InputError(
+            f"key column {column.name!r} is {have}, but in {handle.name} it is {want}",
+            hint=f"cast it first: col('{column.name}').cast('{want}')",
+        )
+    value = F.col(quote(found[0])).cast(kind)
+    if not column.required:
+        return value
+    return not_null(value, f"a key is null in column {column.name!r}, which the table requires")
+
+
+def _transformed(handle: TableHandle, transform: str, source: str | None) -> str:
+    """A partition value in SQL, by Iceberg's own functions."""
+    if transform == "void" or source is None:
+        return "NULL"
+    if transform == "identity":
+        return source
+    name, _, argument = transform.partition("[")
+    functions = {
+        "bucket": "bucket",
+        "truncate": "truncate",
+        "year": "years",
+        "month": "months",
+        "day": "days",
+        "hour": "hours",
+    }
+    if name not in functions:
+        raise InputError(f"partition transform {transform!r} of {handle.name} is not known", hint="use scope='global'")
+    arguments = f"{argument.rstrip(']')}, {source}" if argument else source
+    return f"`{handle.catalog}`.system.{functions[name]}({arguments})"

@@ -1,0 +1,167 @@
+"""From keys to delete files: an encoding is chosen for each partition, and the files are written."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rowdelta.change.key_batches import (
+    NULL_KEY_HINT,
+    HashedBatch,
+    IntegerBatch,
+    are_many,
+    hashed_batches,
+    integer_batches,
+    integer_statistics,
+)
+from rowdelta.change.key_files import estimated_full_size, stage_rows, write_hashed, write_rows, write_vector
+from rowdelta.change.row_errors import refusals
+from rowdelta.encoding import (
+    BatchStatistics,
+    DeleteBatch,
+    DeleteEncoding,
+    EncodingChoice,
+    FileContent,
+    KeyColumn,
+    choose_encoding,
+)
+from rowdelta.read import is_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowdelta.change.key_input import KeyInput
+    from rowdelta.iceberg import NewDelete, TableHandle
+
+log: Final = logging.getLogger("rowdelta")
+_warned: set[str] = set()
+
+
+@dataclass(frozen=True)
+class KeyDeletes:
+    """Keys whose encoding has been chosen: arrays in memory, or a frame that Spark writes itself."""
+
+    chosen: tuple[tuple[IntegerBatch | HashedBatch | None, EncodingChoice], ...]
+
+    @property
+    def are_distinct(self) -> bool:
+        """Whether every key is known to have come once."""
+        return all(isinstance(keys, IntegerBatch) and keys.rows == keys.count for keys, _ in self.chosen)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Every reason once."""
+        return tuple(dict.fromkeys(choice.reason for _, choice in self.chosen))
+
+
+class KeyWriter:
+    """Turns keys into delete files."""
+
+    def __init__(self, handle: TableHandle, keys: KeyInput, encoding: str | None) -> None:
+        self._handle = handle
+        self._keys = keys
+        self._encoding = encoding
+
+    def prepare(self) -> KeyDeletes:
+        """Collects what must be known and chooses an encoding per partition; writes nothing."""
+        single = len(self._keys.columns) == 1 and is_integer(self._keys.columns[0])
+        if single and self._encoding != DeleteEncoding.HASH_MAP.value:
+            if are_many(self._keys):
+                choices = self._choices_of_many()
+                if all(choice.encoding is DeleteEncoding.FULL_ROW for choice in choices):
+                    return KeyDeletes(tuple((None, choice) for choice in choices[:1]))
+            batches = integer_batches(self._keys)
+            chosen = [(batch, self._choose(batch.statistics)) for batch in batches]
+            if all(choice.encoding is not DeleteEncoding.HASH_MAP for _, choice in chosen):
+                return KeyDeletes(tuple(chosen))
+        choice = self._choose(BatchStatistics(0))
+        if choice.encoding is not DeleteEncoding.HASH_MAP:
+            return KeyDeletes(((None, choice),))
+        hashed = hashed_batches(self._keys)
+        return KeyDeletes(tuple((batch, self._choose(BatchStatistics(batch.keys.num_rows))) for batch in hashed))
+
+    def _choices_of_many(self) -> list[EncodingChoice]:
+        """The choice for each partition, with no key collected; only one where no keys whatever could be a vector."""
+        best = self._choose(BatchStatistics(1, 0, 0))
+        if best.encoding is DeleteEncoding.FULL_ROW:
+            return [best]
+        return [self._choose(statistics) for statistics in integer_statistics(self._keys)]
+
+    def _choose(self, statistics: BatchStatistics) -> EncodingChoice:
+        batch = DeleteBatch(
+            FileContent.EQUALITY,
+            self._handle.metadata.format_version,
+            statistics,
+            tuple(KeyColumn(column.name, column.type_name, column.required) for column in self._keys.columns),
+            self._handle.metadata.properties,
+        )
+        return choose_encoding(batch, encoding=self._encoding)
+
+    def write(self, deletes: KeyDeletes) -> list[NewDelete]:
+        """Writes the delete files. On failure none is left; where there are no keys, nothing is written or changed."""
+        written: list[NewDelete] = []
+        if not deletes.chosen or (self._keys.adds_spec and self._are_none(deletes)):
+            return written
+        self._keys = self._keys.with_spec(self._handle)
+        try:
+            for batch, choice in deletes.chosen:
+                written += self._write(batch, choice)
+        except BaseException:
+            self._handle.io.discard([new.file.path for new in written])
+            raise
+        self._report(deletes, written)
+        return written
+
+    def _are_none(self, deletes: KeyDeletes) -> bool:
+        """Whether keys that have not been collected are none."""
+        with refusals(NULL_KEY_HINT):
+            return all(batch is None for batch, _ in deletes.chosen) and self._keys.frame.isEmpty()
+
+    def _write(self, batch: IntegerBatch | HashedBatch | None, choice: EncodingChoice) -> list[NewDelete]:
+        if batch is None:
+            with refusals(NULL_KEY_HINT):
+                return stage_rows(self._handle, self._keys)
+        if isinstance(batch, HashedBatch):
+            return [write_hashed(self._handle, self._keys, batch)]
+        if choice.encoding is DeleteEncoding.DELETION_VECTOR:
+            return [write_vector(self._handle, self._keys, batch, choice)]
+        return [write_rows(self._handle, self._keys, batch)]
+
+    def _report(self, deletes: KeyDeletes, written: list[NewDelete]) -> None:
+        names = ", ".join(f"{column.name!r} ({column.type_name})" for column in self._keys.columns)
+        count = sum(new.file.record_count for new in written)
+        log.info("Writing equality deletes of %s on %s, %d keys", self._handle.name, names, count)
+        for reason in deletes.reasons:
+            log.info("Encoding: %s", reason)
+        for new in written:
+            full = estimated_full_size(self._handle, new.file.record_count)
+            log.info(
+                "%s file: %s (%d bytes; whole rows would take about %s)",
+                new.encoding.shown(FileContent.EQUALITY),
+                new.file.path,
+                new.file.file_size_in_bytes,
+                "an unknown size" if full is None else f"{full} bytes",
+            )
+        if any(new.file.file_format == "PUFFIN" for new in written):
+            _warn_once(self._handle)
+
+
+def _warn_once(handle: TableHandle) -> None:
+    if handle.branch == "main" and handle.name not in _warned:
+        _warned.add(handle.name)
+        log.warning(
+            "%s now has equality delete vectors on main: other engines refuse to read it until t.resolve()", handle.name
+        )
+
+
+def summary_of(handle: TableHandle, written: Sequence[NewDelete]) -> dict[str, str]:
+    """The snapshot summary's counts of new equality deletes."""
+    vectors = [new for new in written if new.file.file_format == "PUFFIN"]
+    full = estimated_full_size(handle, sum(new.file.record_count for new in written))
+    return {
+        "equality-delete-vectors": str(len(vectors)),
+        "equality-delete-files": str(len(written) - len(vectors)),
+        "edv-size-bytes": str(sum(new.file.file_size_in_bytes for new in vectors)),
+        **({} if full is None else {"full-row-size-bytes-estimate": str(full)}),
+    }

@@ -1,0 +1,47 @@
+"""Merge-on-read: old rows are deleted by position, and new ones are written beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowdelta.change.assignments import new_name
+from rowdelta.change.position_files import write_positions
+from rowdelta.change.target_snapshot import LAST_UPDATED
+from rowdelta.iceberg import RowChange, stage_rows
+from rowdelta.spark import quote, select_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pyspark.sql import DataFrame
+
+    from rowdelta.change.row_positions import FilePositions
+    from rowdelta.change.target_snapshot import Target
+    from rowdelta.iceberg import Validation
+
+
+def updated_rows(target: Target, rows: DataFrame, changed: Collection[str] = ()) -> DataFrame:
+    """Rows as the writer wants them: their id stays, and when they were last updated is left to the commit.
+
+    Args:
+        target: The table.
+        rows: The rows.
+        changed: The columns that have a value of a `new_name` in `rows`.
+    """
+    values = [f"{quote(new_name(name) if name in changed else name)} AS {quote(name)}" for name in target.columns]
+    updated = [f"cast(NULL AS bigint) AS {LAST_UPDATED}"] if target.has_lineage else []
+    return select_sql(rows, *values, *target.kept_lineage, *updated)
+
+
+def replace_rows(
+    target: Target, touched: list[FilePositions], new_rows: DataFrame, validation: Validation
+) -> RowChange:
+    """Writes the positions of the old rows, and files with the new ones."""
+    assert target.files is not None
+    staged = stage_rows(target.handle, new_rows)
+    try:
+        written = write_positions(target.handle, target.files, touched)
+    except BaseException:
+        staged.remove()
+        raise
+    return written.change(validation, staged)

@@ -1,0 +1,100 @@
+"""A value as a column stores it: cast as ANSI SQL says, fields of structs by name, forbidden nulls refused."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from rowdelta.change.row_errors import not_null
+from rowdelta.errors import InputError
+from rowdelta.spark import ansi_cast, can_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from rowdelta.iceberg import Field, TableHandle
+
+
+def stored(handle: TableHandle, rows: DataFrame, column: Field, value: Column, want: T.DataType) -> Column:
+    """A value cast to the column's type, if ANSI SQL lets it be stored there; overflow and a forbidden null raise."""
+    have = rows.select(value.alias("v")).schema["v"].dataType
+    return stored_as(handle, column, value, have, want)
+
+
+def fits(column: Field, have: T.DataType, want: T.DataType) -> bool:
+    """Whether a column takes every value of a type just as it is."""
+    return not column.required and have.json() == want.json()
+
+
+def stored_as(handle: TableHandle, column: Field, value: Column, have: T.DataType, want: T.DataType) -> Column:
+    """As `stored`, where the type of the value is known too."""
+    result = _Storage(handle, have, want, column.name).convert(value, have, want, column.name)
+    return _required(result, column.name) if column.required else result
+
+
+def _required(value: Column, name: str) -> Column:
+    return not_null(value, f"column {name!r} is required, but a row would get null")
+
+
+def _nullable(kind: T.DataType) -> str:
+    """A type with nulls allowed at every level, as JSON."""
+    return re.sub(r'("nullable"|"containsNull"|"valueContainsNull"):false', r"\1:true", kind.json())
+
+
+@dataclass(frozen=True)
+class _Storage:
+    """One assignment: the types of its two sides, for the message, and how each level of the value is converted."""
+
+    handle: TableHandle
+    value: T.DataType
+    column: T.DataType
+    name: str
+
+    def convert(self, value: Column, have: T.DataType, want: T.DataType, name: str) -> Column:
+        if have.json() == want.json():
+            return value
+        if _nullable(have) == _nullable(want) == want.json():
+            return ansi_cast(self.handle.gateway, value, want)
+        if isinstance(have, T.StructType) and isinstance(want, T.StructType):
+            return F.when(value.isNotNull(), self._struct(value, have, want, name))
+        if isinstance(have, T.ArrayType) and isinstance(want, T.ArrayType):
+            return F.transform(value, lambda item: self._element(item, have, want, name))
+        if isinstance(have, T.MapType) and isinstance(want, T.MapType):
+            entries = F.transform(F.map_entries(value), lambda entry: self._entry(entry, have, want, name))
+            return F.map_from_entries(entries)
+        if not can_store(self.handle.gateway, have, want):
+            raise self._refusal()
+        return ansi_cast(self.handle.gateway, value, want)
+
+    def _struct(self, value: Column, have: T.StructType, want: T.StructType, name: str) -> Column:
+        fold = self.handle.name_rule.fold
+        given = {fold(part.name): part for part in have.fields}
+        if len(given) != len(have.fields) or given.keys() != {fold(part.name) for part in want.fields}:
+            raise self._refusal()
+        parts = []
+        for part in want.fields:
+            source, path = given[fold(part.name)], f"{name}.{part.name}"
+            new = self.convert(value.getField(source.name), source.dataType, part.dataType, path)
+            parts.append((new if part.nullable else _required(new, path)).alias(part.name))
+        return F.struct(*parts)
+
+    def _element(self, item: Column, have: T.ArrayType, want: T.ArrayType, name: str) -> Column:
+        path = f"{name}.element"
+        new = self.convert(item, have.elementType, want.elementType, path)
+        return new if want.containsNull else _required(new, path)
+
+    def _entry(self, entry: Column, have: T.MapType, want: T.MapType, name: str) -> Column:
+        key = self.convert(entry.getField("key"), have.keyType, want.keyType, f"{name}.key")
+        new = self.convert(entry.getField("value"), have.valueType, want.valueType, f"{name}.value")
+        return F.struct(key, new if want.valueContainsNull else _required(new, f"{name}.value"))
+
+    def _refusal(self) -> InputError:
+        kind = self.column.simpleString()
+        return InputError(
+            f"{self.value.simpleString()} cannot be stored in column {self.name!r} of type {kind}",
+            hint=f"cast it: cast(... as {kind})",
+        )

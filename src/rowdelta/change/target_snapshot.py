@@ -1,0 +1,173 @@
+"""The table as an operation reads it: one snapshot, its live rows, and where each of them is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from rowdelta.errors import InputError, TableError
+from rowdelta.iceberg import SnapshotFiles, Validation, shadow, snapshot_files
+from rowdelta.read import check_clashes, check_deletes, check_names, live_rows, may_hide, with_hidden_floats
+from rowdelta.spark import quote, select_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
+
+    from pyspark.sql import Column, DataFrame
+
+    from rowdelta.iceberg import RowFilter, Snapshot, TableHandle
+    from rowdelta.read import LiveRows
+
+FILE: Final = "_file"
+POSITION: Final = "_pos"
+ROW_ID: Final = "_row_id"
+LAST_UPDATED: Final = "_last_updated_sequence_number"
+LINEAGE_VERSION: Final = 3
+MODES: Final = ("merge-on-read", "copy-on-write")
+ISOLATIONS: Final = ("serializable", "snapshot")
+_OURS: Final = "__rd_"
+
+
+@dataclass(frozen=True)
+class Target:
+    """One snapshot of a table. `files` is None for an empty table."""
+
+    handle: TableHandle
+    files: SnapshotFiles | None
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The snapshot that is read."""
+        return None if self.files is None else self.files.snapshot
+
+    @property
+    def has_lineage(self) -> bool:
+        """Whether rows have ids that survive changes."""
+        return self.handle.metadata.format_version >= LINEAGE_VERSION
+
+    @property
+    def columns(self) -> list[str]:
+        """The table's columns."""
+        return [column.name for column in self.handle.metadata.schema.fields]
+
+    @property
+    def lineage(self) -> list[str]:
+        """The lineage columns that new files carry."""
+        return [ROW_ID, LAST_UPDATED] if self.has_lineage else []
+
+    @property
+    def kept_lineage(self) -> list[str]:
+        """What an updated row keeps of its lineage: its id; when it was updated is left to the commit."""
+        return [ROW_ID] if self.has_lineage else []
+
+    def rows(
+        self, alias: str | None = None, *, only: AbstractSet[str] | None = None, skipping: Column | None = None
+    ) -> DataFrame:
+        """Live rows with the table's columns, `_file`, `_pos`, their partition, and their lineage on version 3.
+
+        Args:
+            alias: What conditions and values call the table.
+            only: The data files to read; all of them when left out.
+            skipping: A predicate that the rows are to meet, which skips files; see `matching`.
+        """
+        assert self.files is not None
+        known = self.lineage if self.files.has_row_ids else []
+        live = self._live if only is None else self._live_of(only)
+        rows = (live if skipping is None else live.skipping(skipping)).live_with_places()
+        missing = [f"cast(null AS bigint) AS {name}" for name in self.lineage if name not in known]
+        rows = select_sql(rows, "*", *missing) if missing else rows
+        return rows if alias is None else rows.alias(alias)
+
+    @cached_property
+    def _live(self) -> LiveRows:
+        return self._live_of(None)
+
+    def _live_of(self, only: AbstractSet[str] | None) -> LiveRows:
+        assert self.files is not None
+        names = (FILE, POSITION, *(self.lineage if self.files.has_row_ids else []))
+        return live_rows(self.handle, self.files, self.handle.metadata.current_schema_id, names, only=only)
+
+    def stored_rows(
+        self, alias: str | None = None, lineage: Sequence[str] = (), *, skipping: Column | None = None
+    ) -> DataFrame:
+        """Rows as Iceberg reads them: the live ones of a table that `is_read_as_it_is`.
+
+        They mostly have the table's columns alone, but `_file`, `_pos` and the lineage that is asked for can be
+        selected, with an expression less to analyze for each column. Columns that are hidden from the scan's filters
+        are computed, and an alias of computed columns has no metadata columns: then these are selected first.
+        """
+        assert self.files is not None
+        schema_id = self.handle.metadata.current_schema_id
+        columns, places = self.handle.metadata.schema.fields, (FILE, POSITION, *lineage)
+        check_names(self.handle, schema_id, places)
+        rows = shadow(self.handle, self.files, schema_id, []).frame
+        rows = rows if skipping is None else rows.where(skipping)
+        if alias is None:
+            return with_hidden_floats(rows, columns)
+        if may_hide(self.handle, self.handle.metadata.schema):
+            rows = select_sql(rows, "*", *places)
+        return with_hidden_floats(rows, columns, places).alias(alias)
+
+    def check_own_names(self) -> None:
+        """Refuses a table with a column of such a name as a change gives to what it adds to rows."""
+        for column in self.columns:
+            if column.lower().startswith(_OURS):
+                raise TableError(
+                    f"{self.handle.name} has a column {column}, and names that start with {_OURS} are rowdelta's own",
+                    hint=f"ALTER TABLE {self.handle.name} RENAME COLUMN {quote(column)} TO another name",
+                )
+
+    def validation(self, condition: RowFilter, isolation: str, data_files: list[str], *, updates: bool) -> Validation:
+        """What must still hold when the change is committed."""
+        return Validation(
+            snapshot_id=None if self.snapshot is None else self.snapshot.id,
+            row_filter=condition,
+            data_files=data_files,
+            no_new_deletes=updates,
+            no_new_rows=isolation == "serializable",
+        )
+
+
+def open_target(handle: TableHandle) -> Target:
+    """Looks at the newest snapshot of the handle's branch."""
+    handle.refresh()
+    if handle.metadata.format_version < 2:  # noqa: PLR2004 - deletes came with version 2
+        raise InputError(
+            f"{handle.name} is of format version 1, which has no row-level deletes",
+            hint="ALTER TABLE ... SET TBLPROPERTIES ('format-version'='2')",
+        )
+    handle.check_locations()
+    check_clashes(handle, handle.metadata.current_schema_id)
+    head = handle.snapshot()
+    files = None if head is None else snapshot_files(handle, head)
+    if files is not None:
+        check_deletes(handle.metadata, files)
+    return Target(handle, files)
+
+
+def mode_of(handle: TableHandle, verb: str, mode: str | None) -> tuple[str, str]:
+    """Merge-on-read or copy-on-write for a verb (`delete`, `update`, `merge`), and why."""
+    name = f"write.{verb}.mode"
+    found = mode or handle.metadata.properties.get(name)
+    if found is not None and found not in MODES:
+        raise InputError(f"unknown mode {found!r}", hint=f"use {' or '.join(MODES)}")
+    if mode is not None:
+        return mode, "as asked"
+    if found is not None:
+        return found, f"table property {name}"
+    return "merge-on-read", f"{name} is not set, and writing deletes costs least"
+
+
+def isolation_of(handle: TableHandle, verb: str, isolation: str | None) -> str:
+    """The isolation level of a verb."""
+    found = isolation or handle.metadata.properties.get(f"write.{verb}.isolation-level", "serializable")
+    if found not in ISOLATIONS:
+        raise InputError(f"unknown isolation level {found!r}", hint=f"use {' or '.join(ISOLATIONS)}")
+    return found
+
+
+def table_columns(target: Target) -> list[str]:
+    """The table's columns and lineage in SQL, in the order that the writer wants."""
+    return [quote(name) for name in [*target.columns, *target.lineage]]

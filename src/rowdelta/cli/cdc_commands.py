@@ -1,0 +1,28 @@
+"""`rowdelta cdc run`: a stream of changes as a file describes it."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - typer reads it
+from typing import Annotated
+
+import typer
+
+from rowdelta.cli.catalog_options import Place  # noqa: TC001 - typer reads it
+from rowdelta.cli.options import CHANGE, App, AsJson, app
+
+cdc = App(help="Streams of changes into tables.", no_args_is_help=True, rich_markup_mode="markdown")
+app.add_typer(cdc, name="cdc", rich_help_panel=CHANGE)
+
+
+@cdc.command(epilog="Example: `rowdelta cdc run --config pipeline.yaml`")
+def run(
+    place: Place,
+    config: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="The pipeline, as YAML.")],
+    kafka: Annotated[bool, typer.Option("--kafka", help="Load Spark's Kafka package.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take changes from a folder of files or a Kafka topic into a table, until stopped or until all are taken."""
+    from rowdelta.cli.pipeline_config import read_config
+    from rowdelta.cli.pipeline_run import run_pipeline
+
+    run_pipeline(read_config(config), place, kafka=kafka, as_json=as_json)

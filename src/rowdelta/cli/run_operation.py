@@ -1,0 +1,143 @@
+"""What the commands that change rows or run SQL have in common."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from rowdelta.cli.connect import open_spark
+from rowdelta.cli.interrupts import in_order
+from rowdelta.cli.output import print_json, print_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from rowdelta.change import Operation, Result, ResultT
+    from rowdelta.cli.catalog_options import Place
+    from rowdelta.verbs import DeleteKeysResult, UpsertResult
+
+
+# A statement that makes something, after comments. There is one way only to match each text before it: with more than
+# one, a long text that does not match would take for ever.
+_CREATES: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|\Z)|/\*(?:(?!\*/).)*\*/)*CREATE\b", re.IGNORECASE | re.DOTALL)
+
+
+def run_sql(text: str, place: Place) -> DataFrame:
+    """Runs a statement; names without a catalog belong to the default catalog of the place."""
+    from rowdelta import spark as jvm
+    from rowdelta.sql import sql
+
+    spark = open_spark(place, make=_CREATES.match(text) is not None)
+    if place.default_catalog is not None:
+        jvm.run_sql(spark, f"USE {jvm.quote(place.default_catalog)}")
+    with in_order():  # a change is made here; the rows of a query are fetched later
+        return sql(spark, text)
+
+
+def show_frame(frame: DataFrame, limit: int, *, as_json: bool) -> None:
+    """Prints the first rows of a frame; a statement without columns says that it is done."""
+    from rowdelta.spark import quiet_tasks, rows_to_show, translate_errors
+
+    with translate_errors(frame.sparkSession), quiet_tasks(frame.sparkSession):
+        rows = rows_to_show(frame.limit(limit).toArrow()) if frame.columns else []
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_rows(rows, frame.columns)
+    else:
+        typer.echo("no rows" if frame.columns else "done")
+
+
+def show_plan(operation: Operation[Any], *, as_json: bool) -> None:
+    """Prints what an operation would do."""
+    plan = operation.plan()
+    print_json(plan.to_dict()) if as_json else typer.echo(str(plan))
+
+
+def executed(operation: Operation[ResultT], *, dry_run: bool, as_json: bool) -> ResultT | None:
+    """Prints the plan of an operation, or runs it; its result is printed as JSON, or returned to be told in words."""
+    if dry_run:
+        show_plan(operation, as_json=as_json)
+        return None
+    with in_order():
+        result = operation.execute()
+    if as_json:
+        print_json(result.to_dict())
+        return None
+    return result
+
+
+def run_operation(
+    operation: Operation[ResultT],
+    *,
+    dry_run: bool,
+    as_json: bool,
+    tell: Callable[[ResultT], Iterable[str]] | None = None,
+    nothing: str = "no rows",
+) -> None:
+    """Prints the plan of an operation, or runs it and prints its numbers.
+
+    Args:
+        operation: What to run.
+        dry_run: Only its plan.
+        as_json: One JSON document instead of text.
+        tell: The lines that say what was done; by default the numbers of rows.
+        nothing: What there was none of, when nothing changed.
+    """
+    result = executed(operation, dry_run=dry_run, as_json=as_json)
+    if result is None:
+        return
+    if result.snapshot_id is None:
+        typer.echo(f"{nothing}: nothing changed")
+    else:
+        for line in _row_counts(result) if tell is None else tell(result):
+            typer.echo(line)
+
+
+def _row_counts(result: Result) -> list[str]:
+    counts = {"deleted": result.rows_deleted, "updated": result.rows_updated, "inserted": result.rows_inserted}
+    told = [f"{count:,} rows {name}" for name, count in counts.items() if count]
+    return [f"{', '.join(told) or 'rows deleted with whole files'}, snapshot {result.snapshot_id}"]
+
+
+def key_counts(result: DeleteKeysResult) -> list[str]:
+    """What a delete by key wrote down, and why so."""
+    line = f"{_keys(result)} ({result.bytes_added:,} bytes), snapshot {result.snapshot_id}"
+    return [line, *(f"  {reason}" for reason in result.reasons)]
+
+
+def upsert_counts(result: UpsertResult) -> list[str]:
+    """How many keys an upsert took, and how it wrote them down."""
+    if not result.encodings:  # some columns alone: a merge, which knows the rows
+        return _row_counts(result)
+    line = (
+        f"{_keys(result)}, of which {result.keys_deleted:,} are deleted; {result.rows_written:,} "
+        f"rows written ({result.bytes_added:,} bytes), snapshot {result.snapshot_id}"
+    )
+    return [line, *(f"  {reason}" for reason in result.reasons)]
+
+
+def _keys(result: DeleteKeysResult | UpsertResult) -> str:
+    return f"{result.keys:,} keys in {', '.join(f'{count} {name}' for name, count in result.encodings.items())}"
+
+
+def assignments(texts: Sequence[str]) -> dict[str, str]:
+    """Reads `column=expression`, one or more.
+
+    Examples:
+        >>> assignments(["a=b = 1", "s.x=2"])
+        {'a': 'b = 1', 's.x': '2'}
+    """
+    values: dict[str, str] = {}
+    for text in texts:
+        column, equals, value = text.partition("=")
+        if not (column.strip() and equals and value.strip()):
+            raise typer.BadParameter(f"{text!r} sets nothing; write 'column=expression'", param_hint="--set")
+        if column.strip() in values:
+            raise typer.BadParameter(f"column {column.strip()!r} is set twice", param_hint="--set")
+        values[column.strip()] = value.strip()
+    return values

@@ -1,0 +1,23 @@
+"""What deletes cost readers, and what to do about it."""
+
+from __future__ import annotations
+
+from rowdelta.debt.advice import Advice
+from rowdelta.debt.costs import ReadCost
+from rowdelta.debt.delete_debt import DeleteDebt
+from rowdelta.debt.measure import Debt, measure_debt
+from rowdelta.debt.schedule import Recommendation, TableAdvice, advise
+from rowdelta.debt.schedule_text import advice_text, commands
+
+__all__ = [
+    "Advice",
+    "Debt",
+    "DeleteDebt",
+    "ReadCost",
+    "Recommendation",
+    "TableAdvice",
+    "advice_text",
+    "advise",
+    "commands",
+    "measure_debt",
+]

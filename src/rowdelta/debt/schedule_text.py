@@ -1,0 +1,48 @@
+"""Recommendations for a table in a terminal, with the commands to copy."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+from rich.text import Text
+
+from rowdelta.debt.units import human_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowdelta.debt.schedule import Recommendation, TableAdvice
+
+
+def advice_text(advice: TableAdvice, place: Sequence[str] = ()) -> Text:
+    """All recommendations; print them with `soft_wrap=True`, so that commands can be copied whole.
+
+    Args:
+        advice: The advice.
+        place: Further words of every command, such as where the warehouse is.
+    """
+    pace = advice.pace
+    interval = pace.interval_seconds
+    every = "" if interval is None else f", one every {human_seconds(interval)}"
+    changed = f"{pace.row_level:,} changed single rows ({pace.keys:,} keys, {pace.positions:,} positions)"
+    lines = [f"[bold]{escape(advice.table)}[/]: the last {pace.commits:,} commits{every}; {changed}"]
+    for item in advice.recommendations:
+        lines += ["", f"[bold]{item.topic}[/]: {escape(item.choice)}", f"  why       {escape(item.reason)}"]
+        if item.estimate:
+            lines.append(f"  estimate  {escape(item.estimate)}")
+        lines += [f"  [cyan]{escape(line)}[/]" for line in commands(advice.table, item, place)]
+    return Text.from_markup("\n".join(lines))
+
+
+def commands(table: str, item: Recommendation, place: Sequence[str] = ()) -> list[str]:
+    """The commands of a recommendation as they are typed into a shell.
+
+    Examples:
+        >>> from rowdelta.maintenance import Recommendation
+        >>> commands("db.t", Recommendation("resolve", "", "", commands=(("resolve",),)), ("--warehouse", "my lake"))
+        ["rowdelta resolve db.t --warehouse 'my lake'"]
+    """
+    lines = [shlex.join(("rowdelta", "sql", text, *place)) for text in item.sql]
+    return lines + [shlex.join(("rowdelta", words[0], table, *words[1:], *place)) for words in item.commands]

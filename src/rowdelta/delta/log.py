@@ -1,0 +1,182 @@
+"""A Delta table's log, read by delta-spark itself: checkpoints of every kind and compacted logs come with it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rowdelta.errors import InputError, SessionError, TableError
+from rowdelta.spark import DELTA_PACKAGE, Gateway, JavaError, is_missing, java_message, java_name, select_sql
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+_PATH_IN_SQL: Final = re.compile(r"delta\.`(.+)`", re.IGNORECASE | re.DOTALL)
+_COLUMNS: Final = (
+    "path",
+    "to_json(partitionValues, map('ignoreNullFields', 'false')) as partition_values",
+    "size",
+    "stats",
+    "deletionVector.storageType as storage_type",
+    "deletionVector.pathOrInlineDv as path_or_inline_dv",
+    "deletionVector.offset as offset",
+    "deletionVector.sizeInBytes as size_in_bytes",
+    "deletionVector.cardinality as cardinality",
+)
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """The file of one commit."""
+
+    version: int
+    path: str
+    modification_time: int
+
+
+class DeltaSnapshot:
+    """One version of a Delta table. `metadata` and `protocol` are the actions as JSON."""
+
+    def __init__(self, spark: SparkSession, snapshot: Any) -> None:
+        self._spark = spark
+        self._snapshot = snapshot
+        self.version = int(snapshot.version())
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The `metaData` action."""
+        return self._action(self._snapshot.metadata(), "metaData")
+
+    @property
+    def protocol(self) -> dict[str, Any]:
+        """The `protocol` action."""
+        return self._action(self._snapshot.protocol(), "protocol")
+
+    def _action(self, found: Any, name: str) -> dict[str, Any]:
+        if found is None:  # where spark.databricks.delta.stateReconstructionValidation.enabled is false
+            raise TableError(
+                f"the Delta log has no {name} action up to version {self.version}",
+                hint="files of its _delta_log are missing: restore them, or make the table again",
+            )
+        document: dict[str, Any] = json.loads(found.json())[name]
+        return document
+
+    @property
+    def timestamp(self) -> int:
+        """When the version was written, in milliseconds."""
+        return int(self._snapshot.timestamp())
+
+    def files(self) -> pa.Table:
+        """Every data file, with partition values as JSON and the deletion vector's fields as columns."""
+        from pyspark.sql import DataFrame  # noqa: PLC0415 - only the classic one is meant, and only here
+
+        try:
+            return select_sql(DataFrame(self._snapshot.allFiles().toDF(), self._spark), *_COLUMNS).toArrow()
+        except JavaError as error:
+            raise TableError(f"cannot read the Delta log: {java_message(error)}") from error
+
+
+class DeltaLog:
+    """A Delta table, by its path or by its name in a catalog."""
+
+    def __init__(self, spark: SparkSession, name: str) -> None:
+        self._spark = spark
+        self._gateway = Gateway(spark)
+        package = self._gateway.jvm.org.apache.spark.sql.delta
+        if is_missing(package.DeltaLog):
+            raise SessionError(
+                "this Spark session has no Delta Lake on its class path",
+                hint=f"use rd.session(..., delta=True), or start Spark with the package {DELTA_PACKAGE}",
+            )
+        self._none = self._gateway.scala_object(self._gateway.jvm.scala, "None")
+        path = _location(spark, name)
+        try:
+            self._log = package.DeltaLog.forTable(self._gateway.session, path)
+            exists = bool(self._log.tableExists())
+        except JavaError as error:
+            text = f"{java_name(error)}: {java_message(error)}"
+            hint = (
+                "Delta Lake reads through Hadoop: give Spark the package of this file system and its setting "
+                "spark.hadoop.fs.<scheme>.impl, or use a scheme that Hadoop knows, such as s3a"
+                if "No FileSystem for scheme" in text
+                else None
+            )
+            raise TableError(f"cannot read the Delta log of {name}: {text}", hint=hint) from error
+        if not exists:
+            raise TableError(f"no Delta table at {path}", hint="name its folder, the one that holds _delta_log")
+        self.root = str(self._log.dataPath().toString())
+
+    def latest(self) -> DeltaSnapshot:
+        """The newest version."""
+        return DeltaSnapshot(self._spark, self._log.update(False, self._none, self._none))
+
+    def at(self, version: int) -> DeltaSnapshot:
+        """An older version.
+
+        Raises:
+            InputError: The log does not reach it (any more).
+        """
+        try:
+            return DeltaSnapshot(self._spark, self._log.getSnapshotAt(version, self._none, self._none, False))
+        except JavaError as error:
+            raise InputError(
+                f"version {version} of the Delta table cannot be read: {java_message(error)}",
+                hint="DESCRIBE HISTORY lists its versions; old ones are cleaned up after a while",
+            ) from error
+
+    def log_files(self, first: int, last: int) -> list[LogFile]:
+        """The files of the commits of a range that are still there, in order."""
+        try:
+            files = self._log.getChangeLogFiles(first, last, self._none, False).toIndexedSeq()
+            pairs = [files.apply(index) for index in range(files.size())]
+        except JavaError as error:
+            raise TableError(f"cannot list the Delta log: {java_message(error)}") from error
+        statuses = [(int(pair.productElement(0)), pair.productElement(1)) for pair in pairs]
+        return [
+            LogFile(version, str(status.getPath().toString()), int(status.getModificationTime()))
+            for version, status in statuses
+        ]
+
+    def read_log_file(self, file: LogFile) -> str:
+        """The text of a commit."""
+        path = self._gateway.jvm.org.apache.hadoop.fs.Path(file.path)
+        try:
+            stream = path.getFileSystem(self._log.newDeltaHadoopConf()).open(path)
+            try:
+                return bytes(stream.readAllBytes()).decode()
+            finally:
+                stream.close()
+        except JavaError as error:
+            raise TableError(f"cannot read {file.path}: {java_message(error)}") from error
+
+
+def hadoop_reads(spark: SparkSession, path: str) -> bool:
+    """Whether Hadoop, through which Delta Lake reads, finds a file."""
+    gateway = Gateway(spark)
+    try:
+        file = gateway.jvm.org.apache.hadoop.fs.Path(path)
+        return bool(file.getFileSystem(gateway.session.sessionState().newHadoopConf()).exists(file))
+    except JavaError:
+        return False
+
+
+def _location(spark: SparkSession, name: str) -> str:
+    """The folder of a table that is named by its path, by `delta.` and its path, or by its name in a catalog."""
+    quoted = _PATH_IN_SQL.fullmatch(name)
+    if quoted:
+        return quoted[1]
+    if "/" in name or "\\" in name:
+        return name
+    try:
+        detail = spark.sql(f"DESCRIBE DETAIL {name}").select("format", "location").collect()[0]
+    except JavaError as error:
+        raise TableError(
+            f"no Delta table {name}: {str(error).strip().splitlines()[0]}",
+            hint="a path must have a / in it, as in ./orders",
+        ) from error
+    if detail["format"] != "delta":
+        raise TableError(f"{name} is a table of format {detail['format']}, not a Delta table")
+    return str(detail["location"])

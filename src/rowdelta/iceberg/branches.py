@@ -1,0 +1,125 @@
+"""Branches: made, moved forward to a snapshot that is already there, and dropped."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from rowdelta.errors import CommitConflictError, InputError, RowDeltaError
+from rowdelta.iceberg.expire import added_files
+from rowdelta.iceberg.file_removal import delete_from_storage
+from rowdelta.iceberg.metadata_commit import commit_metadata
+from rowdelta.spark import JavaError, java_message
+
+if TYPE_CHECKING:
+    from rowdelta.iceberg.table_handle import TableHandle
+
+log: Final = logging.getLogger("rowdelta")
+
+
+def check_fast_forward(handle: TableHandle, branch: str, snapshot_id: int) -> None:
+    """Whether a branch can move to a snapshot without losing commits of its own.
+
+    Raises:
+        InputError: The name is a tag or of no branch, or the snapshot does not descend from the branch's head.
+    """
+    if branch in handle.metadata.tags:
+        raise InputError(f"{branch!r} is a tag; only a branch can move", hint="name a branch, such as main")
+    if branch != "main" and branch not in handle.metadata.branches:
+        raise InputError(
+            f"no branch {branch!r}", hint=f"the branches are {', '.join(sorted({'main', *handle.metadata.branches}))}"
+        )
+    head = handle.metadata.branches.get(branch)
+    target = handle.metadata.snapshots.get(snapshot_id)
+    if head is not None and not handle.metadata.descends(target, head.snapshot_id):
+        raise InputError(
+            f"branch {branch!r} has commits that {handle.branch!r} does not have, or the snapshots between them have "
+            "expired: it cannot be moved forward to it",
+            hint=f"bring the commits of {branch!r} into {handle.branch!r} first, or start the branch anew from it",
+        )
+
+
+def fast_forward(handle: TableHandle, branch: str, snapshot_id: int, start_id: int | None = None) -> bool:
+    """Moves a branch forward to a snapshot; False where it is there already.
+
+    The move is one atomic change of the table's metadata: a commit to the branch in between is seen, never lost.
+
+    Args:
+        handle: The table.
+        branch: The branch.
+        snapshot_id: The snapshot.
+        start_id: Where the branch must still be, an ancestor of the snapshot; left out, any ancestor will do.
+
+    Raises:
+        CommitConflictError: The branch is not where it must be any more.
+        InputError: It cannot move there; see `check_fast_forward`.
+    """
+
+    def move(builder: Any) -> Any | None:
+        head = handle.metadata.branches.get(branch)
+        if head is not None and head.snapshot_id == snapshot_id:
+            return None
+        if start_id is not None and (head is None or head.snapshot_id != start_id):
+            raise CommitConflictError(f"another writer changed branch {branch!r} meanwhile", hint="run it again")
+        if start_id is None:
+            check_fast_forward(handle, branch, snapshot_id)
+        return builder.setBranchSnapshot(snapshot_id, branch)
+
+    if not commit_metadata(handle, move, f"branch {branch!r} was moved"):
+        return False
+    handle.spark.catalog.refreshTable(handle.full_name)
+    return True
+
+
+def _ancestors(handle: TableHandle, snapshot_id: int) -> set[int]:
+    return {known.id for known in handle.metadata.ancestors(handle.metadata.snapshots.get(snapshot_id))}
+
+
+def create_branch(handle: TableHandle, branch: str) -> None:
+    """Makes a branch that starts at the head of the handle's own; of a table without snapshots, an empty one."""
+    head = handle.snapshot()
+    snapshots = handle.java_table.manageSnapshots()
+    if head is None:
+        snapshots.createBranch(branch).commit()
+    else:
+        snapshots.createBranch(branch, head.id).commit()
+    handle.refresh()
+
+
+def drop_branch(handle: TableHandle, name: str, *, start_id: int | None = None) -> None:
+    """Removes a branch; with the snapshot that it began at also those after it, and the files that these added.
+
+    It cleans up after something else, whose error must be seen: a failure here is logged.
+    """
+    try:
+        _drop(handle, name, start_id)
+    except (RowDeltaError, *JavaError) as error:
+        log.warning("branch %s of %s, or some of its files, cannot be removed: %s", name, handle.name, _said(error))
+
+
+def _said(error: Exception) -> str:
+    return error.message if isinstance(error, RowDeltaError) else java_message(error)
+
+
+def _drop(handle: TableHandle, name: str, start_id: int | None) -> None:
+    gone: list[dict[str, Any]] = []
+
+    def remove(builder: Any) -> Any | None:
+        """By metadata alone: Iceberg's expiry needs `gc.enabled`, and applies the age limits of all other branches."""
+        if name not in handle.metadata.branches:
+            return None
+        mine = set() if start_id is None else _only_of(handle, name) - _ancestors(handle, start_id)
+        gone[:] = [snapshot for snapshot in handle.whole_document()["snapshots"] if snapshot["snapshot-id"] in mine]
+        known = handle.java_table.operations().current()
+        return builder.removeRef(name).removeSnapshots([known.snapshot(snapshot_id) for snapshot_id in mine])
+
+    if commit_metadata(handle, remove, f"branch {name!r} was removed") and gone:
+        delete_from_storage(handle, added_files(handle, gone))
+
+
+def _only_of(handle: TableHandle, branch: str) -> set[int]:
+    """The snapshots that only a branch has."""
+    references = handle.metadata.references
+    others = [reference.snapshot_id for known, reference in references.items() if known != branch]
+    shared = {found for snapshot_id in others for found in _ancestors(handle, snapshot_id)}
+    return _ancestors(handle, references[branch].snapshot_id) - shared

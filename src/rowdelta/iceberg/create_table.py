@@ -1,0 +1,71 @@
+"""Making and dropping tables through Iceberg's own catalogs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from rowdelta.errors import TableError
+from rowdelta.spark import Gateway, JavaError, java_message, java_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+
+class NewTable:
+    """A table that is not there yet: where it would be, and how to make it."""
+
+    def __init__(self, spark: SparkSession, name: str, fields: Sequence[Mapping[str, Any]]) -> None:
+        self._gateway = Gateway(spark)
+        self._name = name
+        iceberg, session = self._gateway.iceberg, self._gateway.session
+        document = {"type": "struct", "schema-id": 0, "fields": list(fields)}
+        try:
+            parsed = iceberg.spark.Spark3Util.catalogAndIdentifier(session, name)
+            self._catalog = iceberg.spark.Spark3Util.loadIcebergCatalog(session, parsed.catalog().name())
+            self._identifier = iceberg.spark.Spark3Util.identifierToTableIdentifier(parsed.identifier())
+            self._schema = iceberg.SchemaParser.fromJson(json.dumps(document))
+        except JavaError as error:
+            raise _translated(name, error) from error
+
+    def exists(self) -> bool:
+        """Whether a table of this name is there."""
+        return bool(self._catalog.tableExists(self._identifier))
+
+    def location(self, wanted: str | None = None) -> str:
+        """The folder that it would get; nothing is made."""
+        try:
+            return str(self._builder(wanted, {}).createTransaction().table().location())
+        except JavaError as error:
+            raise _translated(self._name, error) from error
+
+    def create(self, location: str | None, properties: Mapping[str, str]) -> None:
+        """Makes it, empty and unpartitioned. Iceberg gives the columns ids of its own."""
+        try:
+            self._builder(location, properties).create()
+        except JavaError as error:
+            raise _translated(self._name, error) from error
+
+    def drop(self) -> None:
+        """Takes it out of the catalog again; files that it does not own stay."""
+        self._catalog.dropTable(self._identifier, False)
+
+    def _builder(self, location: str | None, properties: Mapping[str, str]) -> Any:
+        builder = self._catalog.buildTable(self._identifier, self._schema)
+        if location is not None:
+            builder = builder.withLocation(location)
+        return builder.withProperties(self._gateway.string_map(properties))
+
+
+def _translated(name: str, error: Exception) -> TableError:
+    kind, text = java_name(error), java_message(error)
+    if "NoSuchNamespace" in kind:
+        return TableError(f"cannot make {name}: {text}", hint="CREATE NAMESPACE first")
+    if "custom location" in text:
+        return TableError(
+            f"cannot make {name}: {text}",
+            hint="its catalog keeps each table in a folder of its own: leave location out",
+        )
+    return TableError(f"cannot make {name}: {kind}: {text}", hint="is its catalog an Iceberg catalog of this session?")

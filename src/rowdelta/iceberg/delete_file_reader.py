@@ -1,0 +1,173 @@
+"""The rows inside equality delete files, read by Iceberg's own reader as if the files were data.
+
+The files become the only data files of a table that exists in memory alone: its schema is the key columns, with the
+field ids of the real table, so that renamed, promoted and missing columns read as the Iceberg spec says.
+"""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from rowdelta.errors import TableError
+from rowdelta.iceberg.scratch_files import scratch_folder
+from rowdelta.iceberg.snapshot_reader import SnapshotFiles, as_frame, static_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from rowdelta.iceberg.manifests import DeleteEntry
+    from rowdelta.iceberg.table_handle import TableHandle
+
+_KEPT: Final = ("file_path", "file_format", "record_count", "file_size_in_bytes", "split_offsets", "key_metadata")
+_SPEC: Final[dict[str, Any]] = {"spec-id": 0, "fields": []}
+_POSITION_FIELDS: Final[list[dict[str, Any]]] = [
+    {"id": 2147483546, "name": "file_path", "required": False, "type": "string"},
+    {"id": 2147483545, "name": "pos", "required": False, "type": "long"},
+]
+
+
+def delete_rows(
+    handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], field_ids: Iterable[int]
+) -> DataFrame:
+    """The keys in some equality delete files, with the metadata column `_file` to tell them apart.
+
+    Args:
+        handle: The table.
+        files: The snapshot that the entries are of.
+        entries: The delete files.
+        field_ids: The key columns. They are all optional here: a file without one of them reads it as null.
+    """
+    return _file_rows(handle, files, entries, _pruned(_all_fields(handle), set(field_ids)))
+
+
+def position_rows(handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry]) -> DataFrame:
+    """The `file_path` and `pos` in some position delete files."""
+    return _file_rows(handle, files, entries, _POSITION_FIELDS)
+
+
+def _file_rows(
+    handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], fields: list[dict[str, Any]]
+) -> DataFrame:
+    schema = {"type": "struct", "schema-id": 0, "fields": fields}
+    wanted = {entry.path for entry in entries}
+    manifests = {entry.manifest_path for entry in entries}
+    records = []
+    for manifest in files.listing.records:
+        if manifest["manifest_path"] in manifests:
+            location, size, count = _data_manifest(handle, manifest["manifest_path"], wanted)
+            records.append(_list_record(manifest, location, size, count))
+    listing = replace(files.listing, records=records)
+    return as_frame(handle, static_table(handle, _document(handle, files, schema), listing))
+
+
+def _all_fields(handle: TableHandle) -> list[dict[str, Any]]:
+    """Every top-level column that the table has or had; of several versions the newest, the current schema first."""
+    document = handle.document
+    schemas = sorted(
+        document["schemas"], key=lambda s: (s["schema-id"] == document["current-schema-id"], s["schema-id"])
+    )
+    newest = {column["id"]: column for schema in schemas for column in schema["fields"]}
+    return list(newest.values())
+
+
+def _pruned(fields: list[dict[str, Any]], wanted: set[int]) -> list[dict[str, Any]]:
+    """The fields of some ids, and the structs around them; optional, without defaults, under names of their own."""
+    kept = []
+    for column in fields:
+        inner = column["type"]
+        if column["id"] in wanted:
+            kept.append({"id": column["id"], "name": f"f{column['id']}", "required": False, "type": inner})
+        elif isinstance(inner, dict) and inner["type"] == "struct":
+            nested = _pruned(inner["fields"], wanted)
+            if nested:
+                struct = {"type": "struct", "fields": nested}
+                kept.append({"id": column["id"], "name": f"f{column['id']}", "required": False, "type": struct})
+    return kept
+
+
+def column_path(handle: TableHandle, field_id: int) -> str:
+    """How SQL refers to a key column in the frame of `delete_rows`."""
+    path = _path(_all_fields(handle), field_id)
+    if path is None:
+        raise TableError(
+            f"no schema of {handle.name} has a column with id {field_id}", hint="an equality delete names it"
+        )
+    return ".".join(path)
+
+
+def _path(fields: list[dict[str, Any]], field_id: int) -> list[str] | None:
+    for column in fields:
+        if column["id"] == field_id:
+            return [f"f{field_id}"]
+        if isinstance(column["type"], dict) and column["type"]["type"] == "struct":
+            inner = _path(column["type"]["fields"], field_id)
+            if inner is not None:
+                return [f"f{column['id']}", *inner]
+    return None
+
+
+def _data_manifest(handle: TableHandle, path: str, wanted: set[str]) -> tuple[str, int, int]:
+    """A data manifest over the wanted delete files of a delete manifest: where it is, its length, its count."""
+    avro = handle.manifests.read(path)
+    schema = copy.deepcopy(avro.schema)
+    data_file = next(known for known in schema["fields"] if known["name"] == "data_file")["type"]
+    partition = next(known for known in data_file["fields"] if known["name"] == "partition")
+    partition["type"]["fields"] = []
+    names = [known["name"] for known in data_file["fields"]]
+    records = [
+        {**record, "status": 1, "data_file": _as_data(record["data_file"], names)}
+        for record in avro.records
+        if record["data_file"]["file_path"] in wanted
+    ]
+    metadata = {**avro.metadata, "content": "data", "partition-spec": "[]", "partition-spec-id": "0"}
+    data = replace(avro, schema=schema, records=records, metadata=metadata).to_bytes()
+    name = uuid.uuid5(handle.scratch.namespace, f"{path}#{sorted(wanted)}")
+    location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
+    handle.scratch.keep(location, data)
+    return location, len(data), len(records)
+
+
+def _as_data(file: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    kept: dict[str, Any] = {name: file.get(name) if name in _KEPT else None for name in names}
+    return kept | {"content": 0, "partition": {}}
+
+
+def _list_record(manifest: dict[str, Any], location: str, size: int, count: int) -> dict[str, Any]:
+    return {
+        **manifest,
+        "manifest_path": location,
+        "manifest_length": size,
+        "partition_spec_id": 0,
+        "content": 0,
+        "partitions": None,
+        "added_files_count": count,
+        "existing_files_count": 0,
+        "deleted_files_count": 0,
+    }
+
+
+def _document(handle: TableHandle, files: SnapshotFiles, schema: dict[str, Any]) -> dict[str, Any]:
+    document = dict(handle.document)
+    snapshot = handle.snapshot_document(files.snapshot.id)
+    snapshot = {key: value for key, value in snapshot.items() if key not in {"first-row-id", "added-rows", "schema-id"}}
+    return document | {
+        "format-version": 2,
+        "schemas": [schema],
+        "current-schema-id": 0,
+        "partition-specs": [_SPEC],
+        "default-spec-id": 0,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "default-sort-order-id": 0,
+        "snapshots": [snapshot],
+        "current-snapshot-id": files.snapshot.id,
+        "refs": {"main": {"type": "branch", "snapshot-id": files.snapshot.id}},
+        "snapshot-log": [],
+        "metadata-log": [],
+        "statistics": [],
+        "partition-statistics": [],
+    }

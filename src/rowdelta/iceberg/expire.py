@@ -1,0 +1,259 @@
+"""Expiring snapshots: Iceberg decides which ones, and files go when no snapshot that stays can reach them.
+
+The incremental clean-up of Iceberg's core library looks at removed entries alone, and a Puffin file may hold other
+vectors that are live. So files are removed here as Iceberg's Spark action does it: by what is still reachable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import DataFrame
+
+from rowdelta.errors import TableError
+from rowdelta.iceberg.manifests import ADDED, DELETED
+from rowdelta.iceberg.table_handle import metadata_document
+from rowdelta.spark import JavaError, java_message, java_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rowdelta.iceberg.table_handle import TableHandle
+
+GC_ENABLED: Final = "gc.enabled"
+# As Iceberg's action names them; the rest are statistics.
+_KINDS: Final = {
+    "DATA": "data",
+    "POSITION_DELETES": "deletes",
+    "EQUALITY_DELETES": "deletes",
+    "Manifest": "manifests",
+    "Manifest List": "manifest_lists",
+    "Statistics Files": "statistics",
+}
+
+
+@dataclass(frozen=True)
+class ExpiredFiles:
+    """Files that only expired snapshots need, by kind; data and delete files with their sizes, 0 if not known."""
+
+    data: dict[str, int] = field(default_factory=dict)
+    deletes: dict[str, int] = field(default_factory=dict)
+    manifests: tuple[str, ...] = ()
+    manifest_lists: tuple[str, ...] = ()
+    statistics: tuple[str, ...] = ()
+
+    @property
+    def by_kind(self) -> dict[str, tuple[str, ...]]:
+        """The paths, by the name of their kind here."""
+        return {kind.name: tuple(getattr(self, kind.name)) for kind in fields(self)}
+
+    @property
+    def metadata_files(self) -> int:
+        """How many metadata files there are."""
+        return len(self.manifests) + len(self.manifest_lists) + len(self.statistics)
+
+    @property
+    def size_in_bytes(self) -> int:
+        """The size of the data and delete files."""
+        return sum(self.data.values()) + sum(self.deletes.values())
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """What an expiry removes from the table's metadata."""
+
+    snapshots: tuple[int, ...]
+    references: tuple[str, ...]
+
+
+def plan_expiry(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> tuple[Expiry, ExpiredFiles]:
+    """What an expiry would remove; nothing is committed, and nothing is written."""
+    transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
+    after = metadata_document(handle.gateway, transaction.table().operations().current())
+    before = handle.whole_document()
+    return expiry_between(before, after), expired_files(handle, before, after)
+
+
+def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> ExpiredFiles:
+    """Expires snapshots, and finds every file that only these needed, by Iceberg's Spark action.
+
+    The files are the caller's to remove: nobody would find them afterwards.
+    """
+    gateway = handle.gateway
+    try:
+        action = gateway.iceberg.spark.actions.SparkActions.get(gateway.session).expireSnapshots(handle.java_table)
+        if older_than_ms is not None:
+            action = action.expireOlderThan(older_than_ms)
+        if retain_last is not None:
+            action = action.retainLast(retain_last)
+        found = DataFrame(action.expireFiles().toDF(), handle.spark).select("path", "type").toArrow()
+    except JavaError as error:
+        raise _failed(error) from error
+    paths: dict[str, list[str]] = {kind: [] for kind in _KINDS.values()}
+    for path, kind in zip(*(column.to_pylist() for column in found.columns), strict=True):
+        paths[_KINDS.get(kind, "statistics")].append(path)
+    return ExpiredFiles(
+        data=dict.fromkeys(paths["data"], 0),
+        deletes=dict.fromkeys(paths["deletes"], 0),
+        manifests=tuple(paths["manifests"]),
+        manifest_lists=tuple(paths["manifest_lists"]),
+        statistics=tuple(paths["statistics"]),
+    )
+
+
+def expire_own(
+    handle: TableHandle,
+    before: dict[str, Any],
+    older_than_ms: int | None,
+    retain_last: int | None,
+    folders: Sequence[str],
+) -> ExpiredFiles:
+    """Expires snapshots of a table whose data files belong to someone else.
+
+    `before` is the metadata with every snapshot. The files to remove are metadata and delete files in the table's own
+    folders; no data file is ever among them.
+    """
+    transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
+    try:
+        transaction.commitTransaction()
+    except JavaError as error:
+        raise _failed(error) from error
+    handle.refresh()
+    after = handle.whole_document()
+    return own_files(expired_files(handle, before, after), folders)
+
+
+def own_files(files: ExpiredFiles, folders: Sequence[str]) -> ExpiredFiles:
+    """The files in some folders that are not data."""
+
+    def mine(paths: Iterable[str]) -> tuple[str, ...]:
+        return tuple(path for path in paths if any(is_under(folder, path) for folder in folders))
+
+    return ExpiredFiles(
+        deletes={path: files.deletes[path] for path in mine(files.deletes)},
+        manifests=mine(files.manifests),
+        manifest_lists=mine(files.manifest_lists),
+        statistics=mine(files.statistics),
+    )
+
+
+def is_under(folder: str, path: str) -> bool:
+    """Whether a file is in a folder; a local path may be written with its scheme or without.
+
+    Examples:
+        >>> is_under("/w/db/t", "file:/w/db/t/metadata/a.avro"), is_under("/w/db/t", "/w/db/t2/a.avro")
+        (True, False)
+    """
+    return _plain(path).startswith(f"{_plain(folder).rstrip('/')}/")
+
+
+def _plain(path: str) -> str:
+    return "/" + path.removeprefix("file:").lstrip("/") if path.startswith(("file:", "/")) else path
+
+
+def _expire_in_transaction(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> Any:
+    """An uncommitted transaction that expires snapshots and leaves every file where it is.
+
+    Iceberg refuses to expire where garbage collection is off, so it is on for the length of the transaction.
+    """
+    setting = handle.metadata.properties.get(GC_ENABLED)
+    transaction = handle.java_table.newTransaction()
+    try:
+        if setting is not None:
+            transaction.updateProperties().set(GC_ENABLED, "true").commit()
+        expire = transaction.expireSnapshots().cleanExpiredFiles(False)
+        if older_than_ms is not None:
+            expire = expire.expireOlderThan(older_than_ms)
+        if retain_last is not None:
+            expire = expire.retainLast(retain_last)
+        expire.commit()
+        if setting is not None:
+            transaction.updateProperties().set(GC_ENABLED, setting).commit()
+    except JavaError as error:
+        raise _failed(error) from error
+    return transaction
+
+
+def expiry_between(before: dict[str, Any], after: dict[str, Any]) -> Expiry:
+    """What one state of the metadata has and a later one has not."""
+    kept = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
+    return Expiry(
+        tuple(s["snapshot-id"] for s in before.get("snapshots", []) if s["snapshot-id"] not in kept),
+        tuple(sorted(before.get("refs", {}).keys() - after.get("refs", {}).keys())),
+    )
+
+
+def expired_files(handle: TableHandle, before: dict[str, Any], after: dict[str, Any]) -> ExpiredFiles:
+    """The files that snapshots which are gone needed and that none of the others can reach."""
+    kept_ids = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
+    gone = [s for s in before.get("snapshots", []) if s["snapshot-id"] not in kept_ids]
+    gone_manifests = _manifests(handle, gone)
+    kept_manifests = _manifests(handle, after.get("snapshots", [])) if gone_manifests else {}
+    only_gone = {path: manifest for path, manifest in gone_manifests.items() if path not in kept_manifests}
+    data: dict[str, int] = {}
+    deletes: dict[str, int] = {}
+    for manifest in only_gone.values():
+        (deletes if manifest.get("content") else data).update(_live_files(handle, manifest))
+    for manifest in kept_manifests.values() if data or deletes else ():
+        for path in _live_files(handle, manifest):
+            data.pop(path, None)
+            deletes.pop(path, None)
+    kept_lists = {snapshot.get("manifest-list") for snapshot in after.get("snapshots", [])}
+    return ExpiredFiles(
+        data=data,
+        deletes=deletes,
+        manifests=tuple(only_gone),
+        manifest_lists=tuple({s["manifest-list"] for s in gone if "manifest-list" in s} - kept_lists),
+        statistics=tuple(sorted(_statistics(before) - _statistics(after))),
+    )
+
+
+def added_files(handle: TableHandle, gone: Sequence[dict[str, Any]]) -> list[str]:
+    """The files that snapshots which are gone had added, metadata included, and that no later snapshot took over.
+
+    Older snapshots cannot know these files, so they are not looked at, and no file of theirs is among them.
+    """
+    ids = {snapshot["snapshot-id"] for snapshot in gone}
+    oldest = min(snapshot.get("sequence-number", 0) for snapshot in gone)
+    later = [s for s in handle.whole_document().get("snapshots", []) if s.get("sequence-number", 0) >= oldest]
+    added = {path: m for path, m in _manifests(handle, gone).items() if m["added_snapshot_id"] in ids}
+    files = {
+        record["data_file"]["file_path"]
+        for path in added
+        for record in handle.manifests.read(path).records
+        if record["status"] == ADDED
+    }
+    for path, manifest in _manifests(handle, later).items():
+        added.pop(path, None)
+        if (manifest.get("sequence_number") or 0) >= oldest:
+            files -= _live_files(handle, manifest).keys()
+    return [*files, *added, *(snapshot["manifest-list"] for snapshot in gone)]
+
+
+def _manifests(handle: TableHandle, snapshots: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for snapshot in snapshots:
+        if "manifest-list" in snapshot:
+            for record in handle.manifests.read(snapshot["manifest-list"]).records:
+                found[record["manifest_path"]] = record
+    return found
+
+
+def _live_files(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, int]:
+    records = handle.manifests.read(manifest["manifest_path"]).records
+    files = [record["data_file"] for record in records if record["status"] != DELETED]
+    return {file["file_path"]: file["file_size_in_bytes"] for file in files}
+
+
+def _statistics(document: dict[str, Any]) -> set[str]:
+    return {
+        file["statistics-path"]
+        for name in ("statistics", "partition-statistics")
+        for file in document.get(name) or []
+        if "statistics-path" in file
+    }
+
+
+def _failed(error: Exception) -> TableError:
+    return TableError(f"snapshots cannot be expired: {java_name(error)}: {java_message(error)}")

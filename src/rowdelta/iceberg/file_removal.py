@@ -1,0 +1,45 @@
+"""Files that go from storage."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+from rowdelta.spark import JavaError, Py4JJavaError, java_message, java_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowdelta.iceberg.table_handle import TableHandle
+
+log: Final = logging.getLogger("rowdelta")
+_AT_ONCE: Final = 8
+
+
+def delete_from_storage(handle: TableHandle, paths: Sequence[str]) -> int:
+    """Removes files, in bulk where the storage can; what cannot be removed is logged and left.
+
+    Returns:
+        How many are gone.
+    """
+    if not paths:
+        return 0
+    if not _removes_in_bulk(handle):
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return sum(pool.map(lambda path: handle.io.discard([path]), paths))
+    io, listed = handle.java_table.io(), handle.gateway.text_list(paths)
+    try:
+        io.deleteFiles(listed)
+    except JavaError as error:
+        failed = len(paths)
+        if isinstance(error, Py4JJavaError) and java_name(error) == "BulkDeletionFailureException":
+            failed = int(error.java_exception.numberFailedObjects())
+        log.warning("%s of %s files cannot be removed: %s", f"{failed:,}", f"{len(paths):,}", java_message(error))
+        return len(paths) - failed
+    return len(paths)
+
+
+def _removes_in_bulk(handle: TableHandle) -> bool:
+    bulk = handle.gateway.java_class("org.apache.iceberg.io.SupportsBulkOperations")
+    return bool(bulk.isInstance(handle.java_table.io()))

@@ -1,0 +1,151 @@
+"""What the footers of Parquet data files say: metrics, read by Iceberg itself, and the ids of columns."""
+
+from __future__ import annotations
+
+import io
+import json
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rowdelta.errors import FormatError, TableError
+from rowdelta.iceberg.content_files import ContentFile
+from rowdelta.spark import NODE, JavaError, MethodHandles, java_message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rowdelta.iceberg.table_handle import TableHandle
+
+# Footers wait for storage, not for the processor.
+_READERS: Final = 16
+_BATCH: Final = 100
+_TAIL: Final = 16 * 2**10
+_FIELD_ID: Final = b"PARQUET:field_id"
+_ICEBERG: Final = "org.apache.iceberg"
+_BUILDER: Final = "org.apache.iceberg.DataFiles$Builder"
+_STRING: Final = "java.lang.String"
+
+
+def footer_files(handle: TableHandle, paths: Sequence[str], name_mapping: str) -> Iterator[ContentFile]:
+    """Data files with the metrics of their footers, in order; their partition is not known.
+
+    Args:
+        handle: The table, whose FileIO reads the files.
+        paths: The files.
+        name_mapping: The ids of columns in files that have none, as JSON.
+    """
+    if not paths:
+        return
+    handles = MethodHandles(handle.gateway)
+    read = _footer_reader(handle, handles, name_mapping)
+
+    def batch(some: Sequence[str]) -> list[str]:
+        found = handle.gateway.jvm.java.util.ArrayList()
+        try:
+            handles.run(handles.then(read, handles.of_collection("add", found)), json.dumps(some))
+        except JavaError as error:
+            raise TableError(f"cannot read the footer of {some[found.size()]}: {java_message(error)}") from error
+        return handles.texts(found)
+
+    size = min(_BATCH, -(-len(paths) // _READERS))
+    batches = [paths[start : start + size] for start in range(0, len(paths), size)]
+    with ThreadPoolExecutor(_READERS) as pool:
+        for texts in pool.map(batch, batches):
+            yield from map(ContentFile.from_json, texts)
+
+
+def _footer_reader(handle: TableHandle, handles: MethodHandles, name_mapping: str) -> Any:
+    """A method from the path of a file, as a JSON text, to the file with its metrics, as JSON."""
+    iceberg = handle.gateway.iceberg
+    spec, config = iceberg.PartitionSpec.unpartitioned(), iceberg.MetricsConfig.getDefault()
+    mapping = iceberg.mapping.NameMappingParser.fromJson(name_mapping)
+    open_file = handles.method(f"{_ICEBERG}.io.FileIO", "newInputFile", _STRING).bindTo(handle.java_table.io())
+    metrics = handles.method(
+        f"{_ICEBERG}.parquet.ParquetUtil",
+        "fileMetrics",
+        f"{_ICEBERG}.io.InputFile",
+        f"{_ICEBERG}.MetricsConfig",
+        f"{_ICEBERG}.mapping.NameMapping",
+    )
+    metrics = handles.with_values(metrics, 1, config, mapping)
+    start = handles.with_values(
+        handles.method(f"{_ICEBERG}.DataFiles", "builder", f"{_ICEBERG}.PartitionSpec"), 0, spec
+    )
+    start = handles.then(start, handles.with_values(handles.method(_BUILDER, "withFormat", _STRING), 1, "parquet"))
+    with_file = handles.after(start, handles.method(_BUILDER, "withInputFile", f"{_ICEBERG}.io.InputFile"))
+    with_metrics = handles.both(handles.method(_BUILDER, "withMetrics", f"{_ICEBERG}.Metrics"), with_file, metrics)
+    write = handles.method(
+        f"{_ICEBERG}.ContentFileParser", "toJson", f"{_ICEBERG}.ContentFile", f"{_ICEBERG}.PartitionSpec"
+    )
+    return handles.then(
+        handles.method(NODE, "asText"),
+        open_file,
+        with_metrics,
+        handles.method(_BUILDER, "build"),
+        handles.with_values(write, 1, spec),
+    )
+
+
+def read_parquet_footers(handle: TableHandle, sizes: Iterable[tuple[str, int]]) -> Iterator[tuple[int, dict[str, int]]]:
+    """The number of rows and the ids of the top-level columns of data files, in order; no id for a column without one.
+
+    Args:
+        handle: The table, whose FileIO reads the files.
+        sizes: Paths and sizes in bytes.
+
+    Raises:
+        TableError: A file is not there, or has another size.
+    """
+    with ThreadPoolExecutor(_READERS) as pool:
+        yield from pool.map(partial(_footer, handle), sizes)
+
+
+def _footer(handle: TableHandle, file: tuple[str, int]) -> tuple[int, dict[str, int]]:
+    path, size = file
+    found = handle.io.size(path)
+    if found != size:
+        raise TableError(f"{path} has {found} bytes, and the log says {size}")
+    try:
+        metadata = pq.read_metadata(pa.PythonFile(_Ranges(handle, path, size), mode="r"))
+    except pa.ArrowException as error:
+        raise FormatError(f"{path} is not a Parquet file: {error}") from error
+    fields = metadata.schema.to_arrow_schema()
+    ids = {field.name: int(field.metadata[_FIELD_ID]) for field in fields if _FIELD_ID in (field.metadata or {})}
+    return metadata.num_rows, ids
+
+
+class _Ranges(io.RawIOBase):
+    """A file of a FileIO as Python sees files; the end of it is read once."""
+
+    def __init__(self, handle: TableHandle, path: str, size: int) -> None:
+        super().__init__()
+        self._io = handle.io
+        self._path = path
+        self._size = size
+        self._at = 0
+        self._tail_start = max(0, size - _TAIL)
+        self._tail = self._io.read(path, self._tail_start, size - self._tail_start)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        return self._at
+
+    def read(self, size: int = -1) -> Any:
+        end = self._size if size < 0 else min(self._size, self._at + size)
+        start, self._at = self._at, max(self._at, end)
+        if start >= self._tail_start:
+            return self._tail[start - self._tail_start : end - self._tail_start]
+        return self._io.read(self._path, start, end - start)

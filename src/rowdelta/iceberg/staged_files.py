@@ -1,0 +1,133 @@
+"""Files that Iceberg's own writer writes in parallel, with no commit."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+from rowdelta.iceberg.content_files import ContentFile, from_java
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+
+    from rowdelta.iceberg.table_handle import TableHandle
+
+_STAGING_CATALOG: Final = "spark.sql.catalog.default_rewrite_catalog"
+
+
+class StagedFiles:
+    """Data files on storage that no snapshot knows yet."""
+
+    def __init__(self, handle: TableHandle, files: list[Any]) -> None:
+        self._handle = handle
+        self._files = files
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def add_to(self, delta: Any) -> None:
+        """Adds them to Iceberg's `RowDelta` as rows."""
+        for file in self._files:
+            delta.addRows(file)
+
+    def remove(self) -> None:
+        """Removes them from storage, after a failure that is to be raised."""
+        self._handle.io.discard(str(file.location()) for file in self._files)
+
+    @property
+    def size_in_bytes(self) -> int:
+        """The size of all files."""
+        return sum(int(file.fileSizeInBytes()) for file in self._files)
+
+    @property
+    def record_count(self) -> int:
+        """The rows of all files."""
+        return sum(int(file.recordCount()) for file in self._files)
+
+    def content_files(self) -> list[ContentFile]:
+        """The files as plain values."""
+        return [from_java(self._handle, file) for file in self._files]
+
+
+def stage_rows(handle: TableHandle, frame: DataFrame) -> StagedFiles:
+    """Writes rows as data files of the table's current spec.
+
+    Args:
+        handle: The table.
+        frame: The table's columns in order; on a version 3 table also `_row_id` and `_last_updated_sequence_number`,
+            which keep the lineage of a row that is not new, and are null for one that is.
+    """
+    # Another object for the same table: Iceberg adds a reporter of metrics to it with every write, and removes none.
+    table = handle.gateway.iceberg.BaseTable(handle.java_table.operations(), handle.java_table.name())
+    return StagedFiles(handle, _stage(handle, table, frame))
+
+
+def stage_key_files(
+    handle: TableHandle, keys: DataFrame, field_ids: list[int], spec_id: int, properties: Mapping[str, str]
+) -> list[ContentFile]:
+    """Writes keys as Parquet files, one or more per partition; to be committed as equality deletes.
+
+    Args:
+        handle: The table.
+        keys: Frame with the columns of `field_ids`, named as in the table, and sorted as the files should be.
+        field_ids: The top-level columns to write: the key, and what the partition is made of.
+        spec_id: The partition spec of the deletes.
+        properties: Table properties for this write alone.
+    """
+    document = dict(handle.document)
+    schema = next(s for s in document["schemas"] if s["schema-id"] == document["current-schema-id"])
+    spec = next(s for s in document["partition-specs"] if s["spec-id"] == spec_id)
+    pseudo = document | {
+        "schemas": [
+            {"type": "struct", "schema-id": 0, "fields": [f for f in schema["fields"] if f["id"] in field_ids]}
+        ],
+        "current-schema-id": 0,
+        "partition-specs": [spec],
+        "default-spec-id": spec_id,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "default-sort-order-id": 0,
+        "properties": {**document.get("properties", {}), **properties},
+        "snapshots": [],
+        "current-snapshot-id": -1,
+        "refs": {},
+        "snapshot-log": [],
+        "metadata-log": [],
+        "statistics": [],
+        "partition-statistics": [],
+    }
+    # Row lineage belongs to data: a version 3 table would want its columns in the frame.
+    pseudo["format-version"] = 2
+    iceberg, table = handle.gateway.iceberg, handle.java_table
+    metadata = iceberg.TableMetadataParser.fromJson(json.dumps(pseudo))
+    operations = iceberg.StaticTableOperations(metadata, table.io(), handle.location_provider())
+    return [from_java(handle, file) for file in _stage(handle, iceberg.BaseTable(operations, table.name()), keys)]
+
+
+def _name_catalog(frame: DataFrame) -> None:
+    """Gives the frame's session the catalog of staged writes.
+
+    Iceberg does so with the session that is active in the thread, and in a new thread that may be another one.
+    """
+    conf = frame.sparkSession.conf
+    if conf.get(_STAGING_CATALOG, None) is None:
+        conf.set(_STAGING_CATALOG, "org.apache.iceberg.spark.SparkRewriteTableCatalog")
+
+
+def _stage(handle: TableHandle, target: Any, frame: DataFrame) -> list[Any]:
+    gateway = handle.gateway
+    group = str(uuid.uuid4())
+    cache = gateway.static_call("org.apache.iceberg.spark.SparkTableCache", "get")
+    coordinator = gateway.iceberg.spark.FileRewriteCoordinator.get()
+    cache.add(group, target)
+    _name_catalog(frame)
+    try:
+        frame.write.format("iceberg").mode("append").option("distribution-mode", "none").option(
+            "fanout-enabled", "true"
+        ).save(group)
+        return gateway.members(coordinator.fetchNewFiles(target, group))
+    finally:
+        cache.remove(group)
+        coordinator.clearRewrite(target, group)

@@ -1,0 +1,39 @@
+"""Keeping tables healthy."""
+
+from __future__ import annotations
+
+from rowdelta.maintenance.compact import Compact, CompactOptions, CompactResult
+from rowdelta.maintenance.expire import Expire, ExpireResult
+from rowdelta.maintenance.file_groups import DEFAULT_MEMORY, memory_bytes, size_in_bytes
+from rowdelta.maintenance.older_than import OlderThan, cutoff_ms
+from rowdelta.maintenance.progress import OnProgress, Progress
+from rowdelta.maintenance.remove_dangling import RemoveDangling, RemoveDanglingResult
+from rowdelta.maintenance.remove_orphans import OrphansResult, RemoveOrphans
+from rowdelta.maintenance.resolve import Resolve, ResolveResult
+from rowdelta.maintenance.restore_offsets import mend_places
+from rowdelta.maintenance.rewrite_deletes import DEFAULT_MIN_INPUT_FILES, RewriteDeletes, RewriteDeletesResult
+
+__all__ = [
+    "DEFAULT_MEMORY",
+    "DEFAULT_MIN_INPUT_FILES",
+    "Compact",
+    "CompactOptions",
+    "CompactResult",
+    "Expire",
+    "ExpireResult",
+    "OlderThan",
+    "OnProgress",
+    "OrphansResult",
+    "Progress",
+    "RemoveDangling",
+    "RemoveDanglingResult",
+    "RemoveOrphans",
+    "Resolve",
+    "ResolveResult",
+    "RewriteDeletes",
+    "RewriteDeletesResult",
+    "cutoff_ms",
+    "memory_bytes",
+    "mend_places",
+    "size_in_bytes",
+]

@@ -1,0 +1,116 @@
+"""Which data files equality deletes can still apply to, from metadata and from the keys themselves.
+
+Manifests give the rules of Iceberg's delete index: strictly older data, the same partition or a delete without one,
+overlapping bounds. Integer keys are in memory anyway, so a file is also left out when no key lies between its bounds.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rowdelta.encoding import DeleteEncoding
+from rowdelta.iceberg import ColumnMetrics, comparable, only_blob, take_inventory
+from rowdelta.read import is_integer, load_integer_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from rowdelta.iceberg import DeleteEntry, Field, LiveData, SnapshotFiles, TableHandle
+    from rowdelta.read import IntegerKeys
+
+    Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What must be read to apply some equality deletes.
+
+    Attributes:
+        files: The data files that some delete may apply to.
+        total: How many data files the snapshot has.
+        size_in_bytes: The size of all data files of the snapshot.
+        dangling: The deletes that apply to no file any more.
+    """
+
+    files: tuple[LiveData, ...]
+    total: int
+    size_in_bytes: int
+    dangling: tuple[DeleteEntry, ...]
+
+
+def find_candidates(handle: TableHandle, files: SnapshotFiles, deletes: Sequence[DeleteEntry]) -> Candidates:
+    """Looks for the data files that some of a snapshot's equality deletes may apply to."""
+    inventory = take_inventory(handle, files.snapshot)
+    wanted = {entry.path for entry in deletes}
+    keys = _keys(handle, files, deletes)
+    limits: dict[int, _Limits] = {}
+    hit = np.zeros(len(inventory.data), bool)
+    dangling = []
+    for entry, by_metadata in inventory.applicable():
+        if entry.path not in wanted:
+            continue
+        found = by_metadata
+        if entry.path in keys and len(found):
+            column = handle.metadata.schema.by_id[entry.equality_ids[0]]
+            if column.id not in limits:
+                limits[column.id] = _Limits(column, inventory.data)
+            found = found[limits[column.id].hold_some(keys[entry.path], found)]
+        hit[found] = True
+        if not len(found):
+            dangling.append(entry)
+    read = tuple(inventory.data[i] for i in np.flatnonzero(hit).tolist())
+    size = sum(file.size_in_bytes for file in inventory.data)
+    return Candidates(read, len(inventory.data), size, tuple(dangling))
+
+
+def _keys(handle: TableHandle, files: SnapshotFiles, deletes: Sequence[DeleteEntry]) -> dict[str, IntegerKeys]:
+    """The keys of deletes on one integer column, by path of the delete file."""
+    groups: dict[int, list[DeleteEntry]] = defaultdict(list)
+    for entry in deletes:
+        if len(entry.equality_ids) == 1 and not _is_hashed(handle, entry):
+            groups[entry.equality_ids[0]].append(entry)
+    found: dict[str, IntegerKeys] = {}
+    for field_id, entries in groups.items():
+        column = handle.metadata.schema.by_id.get(field_id)
+        if column is not None and is_integer(column):
+            keys = load_integer_keys(handle, files, entries, column)
+            found |= {entry.path: some for entry, some in zip(entries, keys, strict=True)}
+    return found
+
+
+def _is_hashed(handle: TableHandle, entry: DeleteEntry) -> bool:
+    if not entry.is_vector:
+        return False
+    blob = only_blob(handle, entry.path, entry.file_size_in_bytes)
+    return entry.encoding(blob.type) is DeleteEncoding.HASH_MAP
+
+
+class _Limits:
+    """The bounds of an integer column in every data file."""
+
+    def __init__(self, column: Field, data: Sequence[LiveData]) -> None:
+        self._lower, self._upper = np.zeros(len(data), np.int64), np.full(len(data), -1, np.int64)
+        self._unknown, self._nulls = np.zeros(len(data), bool), np.zeros(len(data), bool)
+        for index, file in enumerate(data):
+            metrics = file.metrics.get(column.id, ColumnMetrics())
+            low, high = (comparable(column.type_name, bound) for bound in (metrics.lower, metrics.upper))
+            self._nulls[index] = metrics.nulls is None or metrics.nulls > 0
+            if low is not None and high is not None:
+                self._lower[index], self._upper[index] = low, high
+            else:
+                self._unknown[index] = metrics.nulls is None or metrics.nulls != metrics.values
+
+    def hold_some(self, deleted: IntegerKeys, files: Indices) -> Any:
+        """Which of some files have a key between their bounds, or a null where null is a key."""
+        may = self._unknown[files] | (self._nulls[files] & deleted.has_null)
+        if not len(deleted.keys):
+            return may
+        first = np.searchsorted(deleted.keys, self._lower[files])
+        next_key = deleted.keys[np.minimum(first, len(deleted.keys) - 1)]
+        return may | ((first < len(deleted.keys)) & (next_key <= self._upper[files]))

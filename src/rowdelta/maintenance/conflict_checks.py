@@ -1,0 +1,112 @@
+"""What must not have happened between reading a snapshot and committing what was found in it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from rowdelta.errors import CommitConflictError, TableError
+from rowdelta.iceberg import parent_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from rowdelta.iceberg import AvroFile, DataEntry, SnapshotFiles, Uncommitted
+
+log: Final = logging.getLogger("rowdelta")
+ATTEMPTS: Final = 5
+Found = TypeVar("Found")
+
+
+def tried_again(run: Callable[[], Found], what: str, attempts: int = ATTEMPTS) -> Found:
+    """Runs something from the beginning whenever another writer was in its way; the last conflict is raised."""
+    for _ in range(attempts - 1):
+        try:
+            return run()
+        except CommitConflictError as error:  # noqa: PERF203 - a conflict is rare
+            log.info("%s starts again: %s", what, error.message)
+    return run()
+
+
+def steady_files(files: SnapshotFiles, touched: AbstractSet[str], oldest_allowed: int) -> Callable[[Uncommitted], None]:
+    """A check of the manifests that are about to be committed.
+
+    Args:
+        files: The snapshot that was read.
+        touched: Data files that must still be there.
+        oldest_allowed: No data file below this sequence number may have come since. A rewrite keeps the number that
+            it started with: its rows would come back to life when a newer equality delete is removed unseen.
+    """
+    read = _data_manifests(files.listing)
+
+    def check(made: Uncommitted) -> None:
+        before, after = _moved(read, made)
+        lost = sorted(touched & (before - after.keys()))
+        if lost:
+            raise CommitConflictError(f"another writer removed data file {lost[0]}", hint="run it again")
+        late = [e for path, e in after.items() if path not in before and e.sequence_number < oldest_allowed]
+        if late:
+            raise CommitConflictError(
+                f"another writer added {late[0].path} with sequence number {late[0].sequence_number}, older than the "
+                f"equality deletes that are removed",
+                hint="run it again",
+            )
+
+    return check
+
+
+def same_reasons(
+    files: SnapshotFiles, deletes: AbstractSet[str], emptied: Mapping[str, int]
+) -> Callable[[Uncommitted], None]:
+    """A check that what was to be resolved was still there, and that files without a live row have left.
+
+    Args:
+        files: The snapshot that was read.
+        deletes: The equality deletes that are resolved. Where another writer took one back or resolved it, the rows
+            that it deletes are to be looked for again.
+        emptied: The files without a live row, by path, with their sequence numbers. A file of the same path that has
+            another number is another one.
+    """
+    read = _data_manifests(files.listing)
+
+    def check(made: Uncommitted) -> None:
+        before, after = _moved(read, made)
+        left = sorted(emptied.keys() - (before - after.keys()))
+        if left:
+            raise TableError(f"Iceberg did not remove {left[0]}", hint="nothing was committed; run t.compact() instead")
+        if made.parent_id == files.snapshot.id:
+            return
+        parent = parent_files(made)
+        gone = sorted(deletes - {entry.path for entry in parent.equality_deletes})
+        if gone:
+            raise CommitConflictError(f"another writer removed equality delete {gone[0]}", hint="run it again")
+        newer = [m for path, m in _data_manifests(parent.listing).items() if path not in read]
+        entries = [entry for manifest in newer for entry in made.handle.manifests.data(manifest)]
+        other = [e.path for e in entries if emptied.get(e.path, e.sequence_number) != e.sequence_number]
+        if other:
+            raise CommitConflictError(f"another writer added data file {other[0]} again", hint="run it again")
+
+    return check
+
+
+def _data_manifests(listing: AvroFile) -> dict[str, dict[str, Any]]:
+    return {record["manifest_path"]: record for record in listing.records if not record.get("content")}
+
+
+def _moved(read: dict[str, dict[str, Any]], made: Uncommitted) -> tuple[set[str], dict[str, DataEntry]]:
+    """The data files of manifests that are gone since a snapshot was read, and of those that are new."""
+    now, data = _data_manifests(made.listing), made.handle.manifests.data
+    before = {entry.path for path, manifest in read.items() if path not in now for entry in data(manifest)}
+    after = {entry.path: entry for path, manifest in now.items() if path not in read for entry in data(manifest)}
+    return before, after
+
+
+def all_of(checks: Sequence[Callable[[Uncommitted], None]]) -> Callable[[Uncommitted], None]:
+    """One check after the other."""
+
+    def check(made: Uncommitted) -> None:
+        for each in checks:
+            each(made)
+
+    return check

@@ -1,0 +1,89 @@
+"""Data files of partitions whose column was dropped: Iceberg writes no deletes for them, but can rewrite them.
+
+Its rewrite applies standard equality deletes alone, so equality delete vectors become these first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowdelta.change import DroppedPartitionError, dropped_partition, open_target
+from rowdelta.errors import TableError
+from rowdelta.iceberg import take_inventory
+from rowdelta.maintenance.partition_filter import Covered
+from rowdelta.maintenance.rewrite_deletes import RewriteDeletes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rowdelta.iceberg import DeleteEntry, SnapshotFiles, TableHandle
+    from rowdelta.maintenance.rewrite_deletes import RewriteDeletesResult
+
+
+def deletes_for_any_engine(handle: TableHandle) -> RewriteDeletesResult:
+    """Writes equality delete vectors anew as standard files.
+
+    Raises:
+        TableError: That cannot be done; a vector of such a partition cannot be written either.
+    """
+    files = open_target(handle).files
+    for entry in () if files is None else files.equality_deletes:
+        name = dropped_partition(handle, entry.spec_id)
+        if entry.is_vector and name is not None:
+            raise TableError(
+                f"equality delete vector {entry.path} is of a partition by {name}, whose column was dropped: Iceberg "
+                "can neither read it nor replace it",
+                hint="rowdelta reads the table: write its rows to a new one, t.read().writeTo(...).create()",
+            )
+    where = "content = 'equality' AND encoding <> 'full-row'"
+    done = RewriteDeletes(handle, "full-row", where, verify=False).execute()
+    if done.skipped:
+        raise TableError(f"Iceberg cannot read all equality deletes: {done.skipped[0]}", hint="see t.delete_files()")
+    return done
+
+
+def removable(handle: TableHandle, files: SnapshotFiles, covered: Covered) -> Covered:
+    """Leaves out deletes of such partitions, which no commit can remove; they may stay where no file is left there.
+
+    Raises:
+        DroppedPartitionError: A file is left.
+    """
+    fixed = _fixed(handle, covered.deletes)
+    if not fixed:
+        return covered
+    name = _partition_left(handle, files)
+    if name is not None:
+        raise DroppedPartitionError(handle.name, name)
+    rest = tuple(entry for entry in covered.deletes if dropped_partition(handle, entry.spec_id) is None)
+    reason = f"{len(fixed)} equality deletes are of partitions whose column was dropped, and apply to nothing"
+    return Covered(rest, (*covered.left_out, reason))
+
+
+def refuse_to_lose_deletes(handle: TableHandle) -> None:
+    """Refuses a rewrite of some files where others stay in such a partition and have deletes there.
+
+    Iceberg 1.12 writes the manifest of the files that stay anew, without their partition, and then no delete of the
+    partition applies to them: deleted rows would come back. A rewrite of all files in one commit leaves none behind.
+    """
+    files = open_target(handle).files
+    name = _partition_left(handle, files) if files is not None and _fixed(handle, _deletes(files)) else None
+    if name is not None:
+        raise TableError(
+            f"files of {handle.name} are partitioned by {name}, whose column was dropped, and have deletes: these "
+            "files must be rewritten all at once",
+            hint="use t.compact(options={'rewrite-all': 'true'}), without where= and without partial progress",
+        )
+
+
+def _partition_left(handle: TableHandle, files: SnapshotFiles) -> str | None:
+    """The dropped column of a partition that still has data files."""
+    specs = {file.spec_id for file in take_inventory(handle, files.snapshot).data}
+    return next(filter(None, (dropped_partition(handle, spec_id) for spec_id in sorted(specs))), None)
+
+
+def _deletes(files: SnapshotFiles) -> tuple[DeleteEntry, ...]:
+    return (*files.equality_deletes, *files.position_deletes)
+
+
+def _fixed(handle: TableHandle, deletes: Iterable[DeleteEntry]) -> list[DeleteEntry]:
+    return [entry for entry in deletes if dropped_partition(handle, entry.spec_id) is not None]

@@ -1,0 +1,97 @@
+"""`t.remove_orphans()`: files in the table's folder that no snapshot knows."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rowdelta.change import Operation, Plan, Result
+from rowdelta.errors import InputError
+from rowdelta.iceberg import find_orphans
+from rowdelta.maintenance.expire import refuse_without_gc
+from rowdelta.maintenance.file_removal import remove_files
+from rowdelta.maintenance.older_than import cutoff_ms, shown
+from rowdelta.maintenance.progress import searching
+
+if TYPE_CHECKING:
+    from rowdelta.iceberg import TableHandle
+    from rowdelta.maintenance.older_than import OlderThan
+    from rowdelta.maintenance.progress import OnProgress
+
+DEFAULT_AGE: Final = dt.timedelta(days=3)
+# Iceberg's procedure refuses less: a younger file may belong to a commit that is under way.
+LEAST_AGE: Final = dt.timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class OrphansResult(Result):
+    """The orphans that were found.
+
+    Attributes:
+        orphan_files: Their paths.
+        files_removed: How many of them were removed: none in a dry run, else all that the storage let go.
+        dry_run: Whether it was one.
+
+    Examples:
+        >>> result = OrphansResult(orphan_files=("warehouse/db/orders/data/left-behind.parquet",))
+        >>> len(result.orphan_files), result.files_removed, result.dry_run
+        (1, 0, True)
+    """
+
+    orphan_files: tuple[str, ...] = field(default=(), repr=False)
+    files_removed: int = 0
+    dry_run: bool = True
+
+
+class RemoveOrphans(Operation[OrphansResult]):
+    """Removes files that no snapshot knows."""
+
+    def __init__(
+        self, handle: TableHandle, older_than: OlderThan | None, progress: OnProgress | None = None, *, dry_run: bool
+    ) -> None:
+        found = cutoff_ms(DEFAULT_AGE if older_than is None else older_than)
+        assert found is not None
+        if found > time.time() * 1000 - LEAST_AGE.total_seconds() * 1000 + 1000:
+            raise InputError(
+                f"older_than is {shown(found)}, less than 24 hours ago",
+                hint="a younger file may belong to a commit that is under way",
+            )
+        self._handle = handle
+        self._older_than = found
+        self._dry_run = dry_run
+        self._progress = progress
+
+    def plan(self) -> Plan:
+        """Lists what would be removed."""
+        found = self._find()
+        steps = [
+            ("older than", shown(self._older_than)),
+            ("orphan files", f"{len(found):,}{' (dry run: none is removed)' if self._dry_run else ''}"),
+            *((f"  {number}", path) for number, path in enumerate(found[:10], 1)),
+        ]
+        return Plan(f"remove orphan files of {self._handle.name}", tuple(steps))
+
+    def execute(self) -> OrphansResult:
+        """Lists the orphans, and removes them unless it is a dry run."""
+        return self._handle.run_interruptibly(self._remove)
+
+    def _remove(self) -> OrphansResult:
+        started = time.monotonic()
+        action = f"remove orphan files of {self._handle.name}"
+        with searching(action, self._progress):
+            found = self._find()
+        wanted = {} if self._dry_run else {"orphans": found}
+        gone = remove_files(self._handle, action, wanted, self._progress, all_the_same=False)
+        return OrphansResult(
+            seconds=time.monotonic() - started,
+            orphan_files=tuple(found),
+            files_removed=gone["orphans"],
+            dry_run=self._dry_run,
+        )
+
+    def _find(self) -> list[str]:
+        self._handle.refresh()
+        refuse_without_gc(self._handle, "orphan files cannot be told from others")
+        return find_orphans(self._handle, self._older_than)

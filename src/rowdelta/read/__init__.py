@@ -1,0 +1,64 @@
+"""DataFrames with every delete applied."""
+
+from __future__ import annotations
+
+from rowdelta.read.column_names import check_clashes, check_names
+from rowdelta.read.delete_joins import PARTITION, SPEC
+from rowdelta.read.deletion_vectors import check_vectors, read_vectors
+from rowdelta.read.hashed_keys import check_type, hashed_integers, load_hashed_keys
+from rowdelta.read.integer_keys import INTEGER_TYPES, IntegerKeys, as_integers, integer_sql, is_integer
+from rowdelta.read.key_bitmap import KeyBits, key_bits
+from rowdelta.read.key_loader import block_and_bit, forget_keys, load_integer_keys, row_keys, unpack_words, vector_keys
+from rowdelta.read.manifest_checks import check_deletes
+from rowdelta.read.matching import Match, find_matching_pairs, find_matching_rows, may_hide
+from rowdelta.read.partition_scope import scope_of
+from rowdelta.read.table_reader import (
+    MAX_BROADCAST_BYTES,
+    LiveRows,
+    filters_may_mislead,
+    filters_mislead,
+    live_rows,
+    with_hidden_floats,
+)
+from rowdelta.read.time_travel import live_frame
+from rowdelta.read.views import create_view, refresh_views
+
+__all__ = [
+    "INTEGER_TYPES",
+    "MAX_BROADCAST_BYTES",
+    "PARTITION",
+    "SPEC",
+    "IntegerKeys",
+    "KeyBits",
+    "LiveRows",
+    "Match",
+    "as_integers",
+    "block_and_bit",
+    "check_clashes",
+    "check_deletes",
+    "check_names",
+    "check_type",
+    "check_vectors",
+    "create_view",
+    "filters_may_mislead",
+    "filters_mislead",
+    "find_matching_pairs",
+    "find_matching_rows",
+    "forget_keys",
+    "hashed_integers",
+    "integer_sql",
+    "is_integer",
+    "key_bits",
+    "live_frame",
+    "live_rows",
+    "load_hashed_keys",
+    "load_integer_keys",
+    "may_hide",
+    "read_vectors",
+    "refresh_views",
+    "row_keys",
+    "scope_of",
+    "unpack_words",
+    "vector_keys",
+    "with_hidden_floats",
+]

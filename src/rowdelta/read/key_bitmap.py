@@ -1,0 +1,88 @@
+"""Integer keys as one bitmap: to look a key up is quicker than a join, and no row waits for a broadcast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.spark import arrow_frame, sql_column
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+MOST_BYTES: Final = 8 << 20  # every task has them
+MOST_BYTES_PER_KEY: Final = 48  # as many as a join needs
+FEW_BYTES: Final = 128 << 10
+
+
+@dataclass(frozen=True)
+class KeyBits:
+    """A set of keys.
+
+    Attributes:
+        frame: One row, with the words of the bitmap.
+        key: The integer of a row's key, in SQL.
+        low: The first key.
+        high: The last one.
+        with_null: Whether the null key is among them.
+    """
+
+    frame: DataFrame
+    key: str
+    low: int
+    high: int
+    with_null: bool
+
+    def remove_from(self, rows: DataFrame, max_broadcast_bytes: int) -> DataFrame:  # noqa: ARG002
+        """The rows that have none of the keys."""
+        return rows.where(~self.hit())
+
+    def keep_in(self, rows: DataFrame, max_broadcast_bytes: int) -> DataFrame:  # noqa: ARG002
+        """The rows that have one of the keys."""
+        return rows.where(self.hit())
+
+    def hit(self) -> Column:
+        """Whether a row has one of the keys, never null; the first key and the last one skip files and row groups."""
+        inside = sql_column(f"{self.key} BETWEEN {self.low}L AND {self.high}L")
+        word = F.get(self.frame.scalar(), sql_column(f"cast(shiftright({self.key}, 6) - {self.low >> 6}L as int)"))
+        is_set = F.getbit(word, sql_column(f"cast({self.key} & 63 as int)")) == 1
+        # Spark may take the parts of an AND in any order, and the place of a key far outside is no int.
+        found = F.when(inside, is_set).otherwise(F.lit(False))
+        return found | sql_column(f"{self.key} IS NULL") if self.with_null else inside & found
+
+
+def key_bits(spark: SparkSession, keys: npt.NDArray[np.int64], key: str, *, with_null: bool = False) -> KeyBits | None:
+    """The bitmap of sorted keys; None where they are so far apart that it takes much room.
+
+    Args:
+        spark: The session.
+        keys: The keys, without null.
+        key: The integer of a row's key, in SQL.
+        with_null: Whether the null key is among them.
+    """
+    words = bit_words(keys)
+    if words is None:
+        return None
+    table = pa.table({"words": pa.ListArray.from_arrays(pa.array([0, len(words)], pa.int32()), pa.array(words))})
+    return KeyBits(arrow_frame(spark, table), key, int(keys[0]), int(keys[-1]), with_null)
+
+
+def bit_words(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
+    """The words from the first key's on, bit `key & 63` of each.
+
+    Examples:
+        >>> bit_words(np.array([65, 130])).tolist()
+        [2, 4]
+    """
+    count = (int(keys[-1]) >> 6) - (int(keys[0]) >> 6) + 1 if len(keys) else 0
+    most = min(MOST_BYTES, max(FEW_BYTES, MOST_BYTES_PER_KEY * len(keys)))
+    if not 0 < count <= most // 8:
+        return None
+    bits = np.zeros(count * 64, np.uint8)
+    bits[keys - (keys[0] >> 6 << 6)] = 1
+    return np.packbits(bits, bitorder="little").view(np.int64)

@@ -1,0 +1,187 @@
+"""The keys of delete files as arrays in memory, each file read once per process."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.codec import bitmap_to_numpy, decode_edv, get_codec, read_blob
+from rowdelta.errors import FormatError
+from rowdelta.iceberg import column_path, delete_rows, only_blob, together
+from rowdelta.read.integer_keys import IntegerKeys, integer_sql
+from rowdelta.read.parquet_keys import parquet_keys
+from rowdelta.spark import arrow_frame, select_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
+
+    from rowdelta.codec import EqualityDeleteVector
+    from rowdelta.iceberg import DeleteEntry, Field, SnapshotFiles, TableHandle
+
+MOST_BYTES: Final = 512 << 20
+MOST_KEYS: Final = 200_000_000
+_WORDS_AT_ONCE: Final = 1 << 18
+
+
+class KeyCache:
+    """The keys of delete files by path; files never change. The oldest go when it grows too large."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._keys: OrderedDict[str, IntegerKeys] = OrderedDict()
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def get(self, path: str) -> IntegerKeys | None:
+        """The keys of a file, if they are here."""
+        with self._lock:
+            found = self._keys.get(path)
+            if found is not None:
+                self._keys.move_to_end(path)
+            return found
+
+    def put(self, path: str, keys: IntegerKeys) -> None:
+        """Keeps the keys of a file."""
+        with self._lock:
+            self._drop(path)
+            self._keys[path] = keys
+            self._bytes += keys.keys.nbytes
+            while self._bytes > self._most_bytes and len(self._keys) > 1:
+                self._drop(next(iter(self._keys)))
+
+    def drop(self, path: str) -> None:
+        """Lets the keys of a file go."""
+        with self._lock:
+            self._drop(path)
+
+    def _drop(self, path: str) -> None:
+        gone = self._keys.pop(path, None)
+        self._bytes -= 0 if gone is None else gone.keys.nbytes
+
+
+_cache = KeyCache()
+
+
+def forget_keys(paths: Iterable[str]) -> None:
+    """Lets the keys of files go that no newer snapshot has."""
+    for path in paths:
+        _cache.drop(path)
+
+
+def load_integer_keys(
+    handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], column: Field
+) -> list[IntegerKeys]:
+    """The keys of delete files on one integer column, in the order of the entries."""
+    found = {entry.path: _cache.get(entry.path) for entry in entries}
+    missing = [entry for entry in entries if found[entry.path] is None]
+    vectors = [entry for entry in missing if entry.is_vector]
+    read = together(lambda entry: vector_keys(handle, entry, column), vectors)
+    found |= dict(zip([entry.path for entry in vectors], read, strict=True))
+    found |= parquet_keys(handle, [entry for entry in missing if not entry.is_vector], column)
+    rows = [entry for entry in missing if found[entry.path] is None]
+    if rows:
+        found |= row_keys(handle, files, rows, column)
+    for entry in missing:
+        keys = found[entry.path]
+        assert keys is not None
+        _cache.put(entry.path, keys)
+    return [keys for entry in entries if (keys := found[entry.path]) is not None]
+
+
+def read_vector(handle: TableHandle, entry: DeleteEntry) -> EqualityDeleteVector:
+    """Reads and checks an equality delete vector; the footer alone finds its blob."""
+    blob = only_blob(handle, entry.path, entry.file_size_in_bytes)
+    entry.encoding(blob.type)
+    vector = decode_edv(blob, read_blob(handle.io.source(entry.path, entry.file_size_in_bytes), blob))
+    if (vector.field_id,) != entry.equality_ids:
+        raise FormatError(
+            f"{entry.path} deletes by field {vector.field_id}, but its manifest entry says {list(entry.equality_ids)}"
+        )
+    count = len(vector.bitmap) + vector.contains_null
+    if count != entry.record_count:
+        raise FormatError(f"{entry.path} holds {count} keys, but its manifest entry says {entry.record_count}")
+    return vector
+
+
+def vector_keys(handle: TableHandle, entry: DeleteEntry, column: Field) -> IntegerKeys:
+    """The keys of an equality delete vector, read from storage."""
+    return _of_vector(read_vector(handle, entry), column)
+
+
+_CODEC_TYPES: Final = {
+    "long": {"long"},
+    "long-signed": {"long"},
+    "int": {"int", "long"},
+    "date": {"date"},
+    "timestamp-micros": {"timestamp", "timestamptz"},
+}
+
+
+def _of_vector(vector: EqualityDeleteVector, column: Field) -> IntegerKeys:
+    codec = get_codec(vector.codec)
+    types = _CODEC_TYPES.get(vector.codec, set(codec.types))
+    if column.type_name not in types:
+        raise FormatError(
+            f"a vector with codec {vector.codec!r} cannot delete by column {column.name!r} of type {column.type_name}"
+        )
+    keys = codec.decode(bitmap_to_numpy(vector.bitmap, limit=MOST_KEYS))
+    return IntegerKeys(keys, vector.contains_null)
+
+
+def row_keys(
+    handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], column: Field
+) -> dict[str, IntegerKeys]:
+    """Reads standard equality delete files in Spark, and brings home one 64-bit word for each 64 neighbouring keys."""
+    rows = delete_rows(handle, files, entries, [column.id])
+    key = integer_sql(column, column_path(handle, column.id))
+    block, bit = block_and_bit("key")
+    paths = pa.array([entry.path for entry in entries], pa.string())
+    # A number stands for the path, which would travel with every word.
+    numbers = arrow_frame(handle.spark, pa.table({"_file": paths, "file": pa.array(range(len(paths)), pa.int32())}))
+    keys = select_sql(rows, "_file", f"{key} as key").join(F.broadcast(numbers), "_file")
+    words = select_sql(keys, "file", f"{block} as block", f"{bit} as bit")
+    table = words.groupBy("file", "block").agg({"bit": "bit_or"}).toDF("file", "block", "word").toArrow()
+    codes = table["file"].to_numpy()
+    blocks = table["block"].combine_chunks()
+    nulls = blocks.is_null().to_numpy(zero_copy_only=False)
+    values, word = blocks.fill_null(0).to_numpy(), table["word"].fill_null(0).combine_chunks().to_numpy()
+    found = {}
+    for code, entry in enumerate(entries):
+        mine = codes == code
+        here = mine & ~nulls
+        found[entry.path] = IntegerKeys(unpack_words(values[here], word[here]), bool((mine & nulls).any()))
+    return found
+
+
+def block_and_bit(number: str) -> tuple[str, str]:
+    """SQL of the block that a number is in, and of its bit in the block's word: what `unpack_words` turns back.
+
+    Examples:
+        >>> block_and_bit("k")
+        ('k >> 6', 'shiftleft(1L, cast(k & 63 as int))')
+    """
+    return f"{number} >> 6", f"shiftleft(1L, cast({number} & 63 as int))"
+
+
+def unpack_words(blocks: npt.NDArray[np.int64], words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The sorted keys of bitmaps of 64 keys each: bit `i` of the word of block `b` is the key `64 * b + i`.
+
+    Examples:
+        >>> unpack_words(np.array([1, 0]), np.array([0b101, 0b10])).tolist()
+        [1, 64, 66]
+    """
+    order = np.argsort(blocks, kind="stable")
+    blocks, words = blocks[order], np.ascontiguousarray(words[order])
+    parts = [np.empty(0, np.int64)]
+    for start in range(0, len(words), _WORDS_AT_ONCE):  # unpacked bits take 64 bytes a word
+        some = slice(start, start + _WORDS_AT_ONCE)
+        row, bit = np.nonzero(np.unpackbits(words[some].view(np.uint8).reshape(-1, 8), axis=1, bitorder="little"))
+        parts.append((blocks[some][row] << 6) + bit)
+    return np.concatenate(parts)

@@ -1,0 +1,139 @@
+"""Which state of the table is read: the head of a branch, a snapshot, a time, or a tag."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from rowdelta.errors import InputError
+from rowdelta.iceberg import snapshot_files
+from rowdelta.read.column_names import check_clashes
+from rowdelta.read.deletion_vectors import check_vectors
+from rowdelta.read.matching import find_matching_rows, matching_of_schema
+from rowdelta.read.table_reader import read, read_skipping, with_hidden_floats
+from rowdelta.spark import quote, run_sql, string_literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from rowdelta.iceberg import Snapshot, TableHandle
+
+
+_NUMBER: Final = re.compile(r"[+-]?\d+")
+
+
+def live_frame(
+    handle: TableHandle,
+    max_broadcast_bytes: int,
+    *,
+    snapshot_id: int | None = None,
+    timestamp: str | dt.datetime | None = None,
+    tag: str | None = None,
+    verify: bool = False,
+    where: str | Column | None = None,
+) -> DataFrame:
+    """The live rows of one state of the table; at most one of the three ways to name it may be given.
+
+    Args:
+        handle: The table.
+        max_broadcast_bytes: Deletes that take more memory are joined by a shuffle.
+        snapshot_id: A snapshot.
+        timestamp: A time.
+        tag: A tag.
+        verify: Whether to read every deletion vector of the state, and refuse a damaged one.
+        where: The rows to keep.
+    """
+    given = [
+        name
+        for name, value in (("snapshot_id", snapshot_id), ("timestamp", timestamp), ("tag", tag))
+        if value is not None
+    ]
+    if len(given) > 1:
+        raise InputError(f"{' and '.join(given)} name a state each", hint="give one of them")
+    if not given:
+        snapshot = handle.snapshot()
+        schema_id = handle.metadata.current_schema_id
+        version: int | str | None = None if snapshot is None or handle.branch == "main" else handle.branch
+    else:
+        snapshot = _find(handle, snapshot_id, timestamp, tag)
+        schema_id = handle.metadata.current_schema_id if snapshot.schema_id is None else snapshot.schema_id
+        version = snapshot.id
+    check_clashes(handle, schema_id)
+    if snapshot is not None and verify:
+        _check(handle, snapshot)
+    frame = None if snapshot is None else read(handle, snapshot, schema_id, max_broadcast_bytes)
+    if frame is None:
+        frame = with_hidden_floats(_stock(handle, version), handle.metadata.schemas[schema_id].fields)
+    if where is None:
+        return frame
+    if snapshot is None or snapshot.manifest_list is None or schema_id != handle.metadata.current_schema_id:
+        return matching_of_schema(handle, frame, where, schema_id)
+    again = partial(read_skipping, handle, snapshot, schema_id, max_broadcast_bytes)
+    return find_matching_rows(handle, frame, where, again=again).rows
+
+
+def _check(handle: TableHandle, snapshot: Snapshot) -> None:
+    files = snapshot_files(handle, snapshot)
+    if files is not None:
+        check_vectors(handle, files.position_deletes)
+
+
+def _stock(handle: TableHandle, version: int | str | None) -> DataFrame:
+    """Iceberg's own reader."""
+    handle.refresh_spark()
+    if version is None:
+        return handle.spark.table(handle.full_name)
+    if isinstance(version, str) and _NUMBER.fullmatch(version):  # Iceberg takes it for the id of a snapshot
+        return run_sql(handle.spark, f"SELECT * FROM {handle.full_name}.{quote(f'branch_{version}')}")
+    wanted = str(version) if isinstance(version, int) else string_literal(version)
+    return run_sql(handle.spark, f"SELECT * FROM {handle.full_name} VERSION AS OF {wanted}")
+
+
+def _find(
+    handle: TableHandle, snapshot_id: int | None, timestamp: str | dt.datetime | None, tag: str | None
+) -> Snapshot:
+    if tag is not None:
+        tags = handle.metadata.tags
+        if tag not in tags:
+            raise InputError(f"no tag {tag!r}", hint=f"the tags are {', '.join(sorted(tags)) or 'none'}")
+        snapshot_id = tags[tag].snapshot_id
+    if timestamp is not None:
+        return _at(handle, timestamp)
+    snapshot = handle.snapshot(snapshot_id)
+    assert snapshot is not None
+    return snapshot
+
+
+def _at(handle: TableHandle, timestamp: str | dt.datetime) -> Snapshot:
+    """What the branch was at a time.
+
+    For main the table's log tells, as it does for `TIMESTAMP AS OF`: what was rolled back later counts, and what was
+    committed to another branch counts from when main took it over. Iceberg keeps no such log of other branches: there
+    it is the newest snapshot on the way to the head that is not younger.
+    """
+    if isinstance(timestamp, str):
+        try:
+            timestamp = dt.datetime.fromisoformat(timestamp)
+        except ValueError:
+            raise InputError(
+                f"{timestamp!r} is not a time", hint="write it as 2024-01-31T12:00:00 or 2024-01-31 12:00:00+02:00"
+            ) from None
+    if timestamp.tzinfo is None:
+        timestamp = timestamp.replace(tzinfo=dt.timezone.utc)
+    milliseconds = timestamp.timestamp() * 1000
+    metadata = handle.metadata
+    if handle.branch == "main":
+        log = handle.whole_document().get("snapshot-log", [])
+        past = [entry["snapshot-id"] for entry in log if entry["timestamp-ms"] <= milliseconds]
+        snapshot = metadata.snapshots.get(past[-1]) if past else None
+    else:
+        line = metadata.ancestors(handle.snapshot())
+        snapshot = next((known for known in line if known.timestamp_ms <= milliseconds), None)
+    if snapshot is None:
+        raise InputError(
+            f"{handle.name} has no snapshot as old as {timestamp.isoformat()}",
+            hint=f"SELECT * FROM {handle.name}.snapshots lists what there is",
+        )
+    return snapshot

@@ -1,0 +1,47 @@
+"""Temporary views over live rows, kept current through every change that rowdelta makes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowdelta.read.table_reader import MAX_BROADCAST_BYTES
+from rowdelta.read.time_travel import live_frame
+from rowdelta.spark import TemporaryView
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from rowdelta.iceberg import TableHandle
+
+# Views by session, table and branch: another handle of the same table may commit the change. A session is known by an
+# id of its own: two Python objects may be one session, and an address is used again.
+_views: dict[tuple[str, str, str], dict[str, TemporaryView]] = {}
+
+
+def create_view(handle: TableHandle, name: str) -> DataFrame:
+    """Makes or replaces a temporary view of the head of the handle's branch."""
+    _forget_ended()
+    frame = live_frame(handle, MAX_BROADCAST_BYTES)
+    _views.setdefault(_key(handle), {})[name] = TemporaryView(frame, name)
+    return frame
+
+
+def refresh_views(handle: TableHandle) -> None:
+    """Points the views of a table at its new state; a view that was dropped or replaced meanwhile is forgotten."""
+    views = _views.get(_key(handle), {}) if _views else {}
+    for name, view in list(views.items()):
+        if view.is_there:
+            create_view(handle, name)
+        else:
+            del views[name]
+
+
+def _key(handle: TableHandle) -> tuple[str, str, str]:
+    return handle.gateway.session_id, handle.full_name, handle.branch
+
+
+def _forget_ended() -> None:
+    """Lets go of the views of sessions whose Spark was stopped."""
+    for key, views in list(_views.items()):
+        if any(view.has_ended for view in views.values()):
+            del _views[key]

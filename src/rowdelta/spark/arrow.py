@@ -1,0 +1,93 @@
+"""Arrow tables as DataFrames, and values of Arrow arrays as Iceberg's metadata holds them.
+
+No value goes through a time zone or through Python's dates. PySpark reads an Arrow timestamp without a zone in the
+session's zone unless it is told the type, and Python knows neither the year 0 nor the year 10000.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from rowdelta.errors import FormatError
+from rowdelta.spark.single_values import shown
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_MICROSECONDS: Final = "us"
+
+
+def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A DataFrame of all rows of a table: a timestamp with a zone is `timestamp`, one without is `timestamp_ntz`.
+
+    PySpark 4.1 stops at the first empty chunk and omits what comes after it, so there must be one chunk only.
+
+    Raises:
+        FormatError: Spark has no such type, or a time is finer than a microsecond.
+    """
+    table = _in_microseconds(table.combine_chunks())
+    try:
+        schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+    except PySparkException as error:
+        raise FormatError(f"Spark has no type for {table.schema.to_string()!r}: {error}") from error
+    return spark.createDataFrame(table, schema)
+
+
+def plain_values(values: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Values as Iceberg's metadata holds them: dates as days, times as micro- or nanoseconds, structs as dicts.
+
+    Examples:
+        >>> plain_values(pa.array([3789664, None], pa.date32())), plain_values(pa.array([1], pa.timestamp("us", "UTC")))
+        ([3789664, None], [1])
+    """
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    kind = values.type
+    if pa.types.is_struct(kind):
+        columns = [plain_values(column) for column in values.flatten()]
+        rows = [dict(zip(kind.names, row, strict=True)) for row in zip(*columns, strict=True)]
+        rows = rows if columns else [{}] * len(values)
+        return [row if valid else None for row, valid in zip(rows, values.is_valid().to_pylist(), strict=True)]
+    if pa.types.is_temporal(kind):
+        values = values.view(pa.int32() if kind.bit_width == 32 else pa.int64())  # noqa: PLR2004 - int and long
+    return list(values.to_pylist())
+
+
+def rows_to_show(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows as Python has them; in a column with a day or a time that Python does not know, they are all text.
+
+    Examples:
+        >>> rows_to_show(pa.table({"id": [1], "day": pa.array([3789391], pa.date32())}))
+        [{'id': 1, 'day': '+12345-01-01'}]
+    """
+    columns = [_python_values(column) for column in table.columns]
+    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _python_values(column: pa.ChunkedArray) -> list[Any]:
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        kind = "date" if pa.types.is_date(column.type) else "timestamp"
+        return [None if value is None else shown(kind, value) for value in plain_values(column)]
+
+
+def _in_microseconds(table: pa.Table) -> pa.Table:
+    """Times in the unit that Spark has. Each must be a whole number of microseconds: PySpark would round it."""
+    for index, column in enumerate(table.schema):
+        kind = column.type
+        if not pa.types.is_timestamp(kind) or kind.unit == _MICROSECONDS:
+            continue
+        exact = column.with_type(pa.timestamp(_MICROSECONDS, kind.tz))
+        try:
+            table = table.set_column(index, exact, table.column(index).cast(exact.type))
+        except pa.ArrowInvalid as error:
+            raise FormatError(
+                f"column {column.name!r} has a time that is no whole number of microseconds: {error}",
+                hint="Spark has no finer times",
+            ) from error
+    return table

@@ -1,0 +1,38 @@
+"""Spark's rules for storing a value of one type in a column of another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.classic import column as classic
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
+
+    from rowdelta.spark.gateway import Gateway
+
+
+def can_store(gateway: Gateway, value: DataType, column: DataType) -> bool:
+    """Whether ANSI SQL allows the assignment; a null of no type may go anywhere."""
+    if value == column or value.typeName() == "void":
+        return True
+    types = gateway.jvm.org.apache.spark.sql.types.DataType
+    cast = gateway.jvm.org.apache.spark.sql.catalyst.expressions.Cast
+    return bool(cast.canANSIStoreAssign(types.fromJson(value.json()), types.fromJson(column.json())))
+
+
+def ansi_cast(gateway: Gateway, value: Column, column: DataType) -> Column:
+    """A cast that refuses a value which does not fit, also in a session with `spark.sql.ansi.enabled` off."""
+    source: Any = value
+    jvm, node = gateway.jvm, source._jc.node()
+    internal = jvm.org.apache.spark.sql.internal
+    kind = jvm.org.apache.spark.sql.types.DataType.fromJson(column.json())
+    mode = jvm.scala.Some(gateway.scala_object(internal, "Cast$Ansi"))
+    cast = jvm.org.apache.spark.sql.Column(internal.Cast(node, kind, mode, node.origin()))
+    return classic.Column(cast)
+
+
+def sql_type(frame: DataFrame, name: str) -> str:
+    """A column's type as SQL writes it; names inside structs are quoted."""
+    return str(frame._jdf.schema().apply(name).dataType().sql())

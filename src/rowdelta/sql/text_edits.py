@@ -1,0 +1,103 @@
+"""Changes to the text of a statement, by offset: all that is not changed stays as it was written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rowdelta.spark import Node
+
+
+@dataclass(frozen=True, order=True)
+class Edit:
+    """Text that takes the place of what stands from `start` to `end`."""
+
+    start: int
+    end: int
+    replacement: str
+
+
+@dataclass
+class EditedText:
+    """A text and the changes to it.
+
+    Examples:
+        >>> edited = EditedText("SELECT * FROM a.b, c")
+        >>> edited.replace(14, 17, "v")
+        >>> edited.replace(17, 17, " AS b")
+        >>> edited.all()
+        'SELECT * FROM v AS b, c'
+    """
+
+    text: str
+    edits: dict[tuple[int, bool], Edit] = field(default_factory=dict)
+    taken: list[tuple[int, int]] = field(default_factory=list)  # the parts that `of` gave out
+
+    def replace(self, start: int, end: int, replacement: str) -> None:
+        """Notes a change; a later one at the same place takes over, save that text can be put before a change."""
+        self.edits[start, start == end] = Edit(start, end, replacement)
+
+    def all(self) -> str:
+        """The whole text, changed."""
+        return self.between(0, len(self.text))
+
+    def of(self, node: Node) -> str:
+        """The text of a part of the statement, changed."""
+        self.taken.append((node.start, node.end))
+        return self.between(node.start, node.end)
+
+    def find(self, part: str, start: int, end: int) -> tuple[int, int] | None:
+        """Where in the text stands what is from `start` to `end` of a part that `of` gave out.
+
+        The part may have been put in parentheses.
+
+        Examples:
+            >>> from rowdelta.spark.syntax_tree import Node
+            >>> edited = EditedText("a = :x AND b = 1 / :x")
+            >>> edited.replace(4, 6, "1000")
+            >>> edited.replace(19, 21, "1000")
+            >>> edited.of(Node("expression", 11, 21))
+            'b = 1 / 1000'
+            >>> edited.find("b = 1 / 1000", 4, 12), edited.find("(b = 1 / 1000)", 5, 13), edited.find("b", 0, 1)
+            ((15, 21), (15, 21), None)
+        """
+        for place in self.taken:
+            text = self.between(*place)
+            if part in {text, f"({text})"}:
+                shift = int(part != text)
+                return self._origin(start - shift, place), self._origin(end - shift, place, is_end=True)
+        return None
+
+    def origin(self, offset: int, *, is_end: bool = False) -> int:
+        """Where in the text stands what is at an offset of the changed text, or ends before it.
+
+        Examples:
+            >>> edited = EditedText("a = :x AND b")
+            >>> edited.replace(4, 6, "1000")
+            >>> edited.all(), edited.origin(13), edited.origin(6), edited.origin(6, is_end=True), edited.origin(0)
+            ('a = 1000 AND b', 11, 4, 6, 0)
+        """
+        return self._origin(offset, (0, len(self.text)), is_end=is_end)
+
+    def _origin(self, offset: int, place: tuple[int, int], *, is_end: bool = False) -> int:
+        moved = -place[0]
+        for edit in self._edits(*place):
+            start = edit.start + moved
+            if offset < start + is_end:
+                break
+            if offset < start + len(edit.replacement) + is_end:
+                return edit.end if is_end else edit.start
+            moved += len(edit.replacement) - (edit.end - edit.start)
+        return offset - moved
+
+    def _edits(self, start: int, end: int) -> list[Edit]:
+        return [edit for edit in sorted(self.edits.values()) if start <= edit.start and edit.end <= end]
+
+    def between(self, start: int, end: int) -> str:
+        """A range of the text, changed."""
+        pieces, at = [], start
+        for edit in self._edits(start, end):
+            pieces += [self.text[at : edit.start], edit.replacement]
+            at = edit.end
+        return "".join([*pieces, self.text[at:end]])

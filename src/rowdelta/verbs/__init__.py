@@ -1,0 +1,22 @@
+"""The verbs that change rows."""
+
+from __future__ import annotations
+
+from rowdelta.verbs.change_batch import EXACT_TIMES, ChangeRules
+from rowdelta.verbs.delete import Delete
+from rowdelta.verbs.delete_keys import DeleteKeys, DeleteKeysResult
+from rowdelta.verbs.merge import Merge
+from rowdelta.verbs.update import Update
+from rowdelta.verbs.upsert import Upsert, UpsertResult
+
+__all__ = [
+    "EXACT_TIMES",
+    "ChangeRules",
+    "Delete",
+    "DeleteKeys",
+    "DeleteKeysResult",
+    "Merge",
+    "Update",
+    "Upsert",
+    "UpsertResult",
+]

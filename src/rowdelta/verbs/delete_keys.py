@@ -1,0 +1,129 @@
+"""`t.delete_keys()`: rows are deleted by key, without looking for them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rowdelta.change import (
+    HashedBatch,
+    IntegerBatch,
+    KeyDeletes,
+    KeyWriter,
+    Operation,
+    Plan,
+    Result,
+    apply,
+    check_frame,
+    check_keys,
+    summary_of,
+)
+from rowdelta.encoding import (
+    EncodingChoice,
+    FileContent,
+)
+from rowdelta.iceberg import RowChange
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+    from rowdelta.iceberg import TableHandle
+
+
+@dataclass(frozen=True)
+class DeleteKeysResult(Result):
+    """What `delete_keys` did. `rows_deleted` is None: the rows were not looked up.
+
+    Attributes:
+        keys: Distinct keys that were noted down; a null counts.
+        vectors: Delete files that are equality delete vectors.
+        encodings: Delete files by encoding.
+        reasons: Why each encoding was chosen.
+
+    Examples:
+        >>> result = t.delete_keys(changes, key=["id", "status"]).execute()
+        >>> result.keys, result.encodings, result.rows_deleted
+        (4, {'full-row': 1}, None)
+        >>> result.reasons
+        ("the key has 2 columns ('id', 'status'), and a bitmap holds one",)
+    """
+
+    keys: int = 0
+    vectors: int = 0
+    encodings: dict[str, int] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+
+
+class DeleteKeys(Operation[DeleteKeysResult]):
+    """Deletes by key, without a scan."""
+
+    def __init__(
+        self, handle: TableHandle, keys: DataFrame, key: str | Sequence[str], encoding: str | None, scope: str
+    ) -> None:
+        check_frame(keys, "keys")
+        handle.refresh()
+        handle.check_locations()
+        self._handle = handle
+        self._keys = check_keys(handle, keys, key, scope)
+        self._writer = KeyWriter(handle, self._keys, encoding)
+        self._prepared: KeyDeletes | None = None
+
+    def _prepare(self) -> KeyDeletes:
+        if self._prepared is None:
+            self._prepared = self._writer.prepare()
+        return self._prepared
+
+    def plan(self) -> Plan:
+        """Counts the keys and chooses their encoding; writes nothing."""
+        prepared = self._prepare()
+        counts = [batch.statistics.delete_count for batch, _ in prepared.chosen if isinstance(batch, IntegerBatch)]
+        counts += [batch.keys.num_rows for batch, _ in prepared.chosen if isinstance(batch, HashedBatch)]
+        known = all(batch is not None for batch, _ in prepared.chosen)
+        reason = self._keys.scope_reason
+        whole = f"whole table: {reason}" if reason else "whole table"
+        parts = f"{len(prepared.chosen)} partitions" if known else "by partition"
+        return Plan(
+            f"delete by key from {self._handle.name}",
+            (
+                ("key", ", ".join(column.name for column in self._keys.columns)),
+                ("keys", f"{sum(counts):,}" if known else "counted while they are written"),
+                ("scope", whole if self._keys.spec.is_unpartitioned else parts),
+                ("scan", "none: the rows are not looked up"),
+                *(
+                    ("encoding", f"{choice.encoding.shown(FileContent.EQUALITY)}: {choice.reason}")
+                    for choice in _distinct(prepared)
+                ),
+            ),
+        )
+
+    def execute(self) -> DeleteKeysResult:
+        """Writes the keys down and commits them in one snapshot; an empty batch commits nothing."""
+        started = time.monotonic()
+        self._handle.refresh()
+        self._handle.check_locations()
+        prepared = self._prepare()
+        written = self._writer.write(prepared)
+        if not written:
+            return DeleteKeysResult(seconds=time.monotonic() - started, reasons=("there are no keys",))
+        change = RowChange(deletes=written, summary=summary_of(self._handle, written))
+        snapshot = apply(self._handle, change)
+        self._prepared = None
+        return DeleteKeysResult(
+            snapshot_id=snapshot.id,
+            rows_deleted=None,
+            delete_files_added=len(written),
+            bytes_added=sum(new.file.file_size_in_bytes for new in written),
+            seconds=time.monotonic() - started,
+            keys=sum(new.file.record_count for new in written),
+            vectors=sum(new.file.file_format == "PUFFIN" for new in written),
+            encodings=dict(Counter(new.encoding.shown(FileContent.EQUALITY) for new in written)),
+            reasons=prepared.reasons,
+        )
+
+
+def _distinct(prepared: KeyDeletes) -> list[EncodingChoice]:
+    return list({choice.reason: choice for _, choice in prepared.chosen}.values())

@@ -1,0 +1,167 @@
+"""The ON condition of a merge: what it compares, and the range of keys that it can match."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeGuard
+
+import sqlglot
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812
+from sqlglot import expressions as exp
+
+from rowdelta.errors import InputError
+from rowdelta.iceberg import ambiguous_name
+from rowdelta.spark import check_expression, quote, string_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from rowdelta.iceberg import TableHandle
+    from rowdelta.spark import NameRule
+
+RANGED = {"long", "int", "date", "timestamp", "timestamptz", "string"}
+
+
+@dataclass(frozen=True)
+class OnCondition:
+    """When a row of the source matches a row of the table.
+
+    Attributes:
+        condition: The condition.
+        pairs: The columns that it compares for equality: target column to source column.
+        is_complete: Whether it says nothing else.
+    """
+
+    condition: Column
+    pairs: dict[str, str]
+    is_complete: bool
+
+
+def on_condition(
+    handle: TableHandle, on: str | Column | Sequence[str], source: DataFrame, aliases: tuple[str, str]
+) -> OnCondition:
+    """What a merge was told to match by: a column, several, or a condition."""
+    target_alias, source_alias = aliases
+    if isinstance(on, Column):
+        return OnCondition(on, {}, is_complete=False)
+    rule, schema = handle.name_rule, handle.metadata.schema
+    if isinstance(on, str) and not rule.find(on, [column.name for column in schema.fields]):
+        check_expression(handle.gateway, on, "the condition of the merge")
+        found, parts = _equalities(handle, on, source, aliases)
+        return OnCondition(F.expr(on), found, is_complete=len(found) == parts)
+    names = [on] if isinstance(on, str) else list(on)
+    if not names:
+        raise InputError("a merge needs a condition", hint="on='id', on=['id', 'region'] or on='t.id = s.id'")
+    pairs = {}
+    for name in names:
+        column = schema.find(name, rule).name
+        alike = rule.find(column, source.columns)
+        if not alike:
+            raise InputError(f"the source has no column {name!r}", hint=f"its columns are {', '.join(source.columns)}")
+        if len(alike) > 1:
+            raise ambiguous_name(name, alike)
+        pairs[column] = alike[0]
+    condition, target, origin = F.lit(True), quote(target_alias), quote(source_alias)
+    for left, right in pairs.items():
+        condition = condition & (F.col(f"{target}.{quote(left)}") == F.col(f"{origin}.{quote(right)}"))
+    return OnCondition(condition, pairs, is_complete=True)
+
+
+def _equalities(
+    handle: TableHandle, on: str, source: DataFrame, aliases: tuple[str, str]
+) -> tuple[dict[str, str], int]:
+    """The `t.a = s.b` parts of a condition, and how many parts there are.
+
+    Whatever cannot be understood is left out, which only costs pruning.
+    """
+    try:
+        tree = sqlglot.parse_one(on, dialect="spark")
+    except sqlglot.errors.SqlglotError:
+        return {}, 1
+    rule = handle.name_rule
+    target = _unique(rule, [column.name for column in handle.metadata.schema.fields])
+    have = _unique(rule, source.columns)
+    pairs, parts = {}, list(_conjuncts(tree))
+    for part in parts:
+        sides = [part.left.unnest(), part.right.unnest()] if isinstance(part, exp.EQ) else []
+        for left, right in (sides, sides[::-1]) if sides else ():
+            if not (_is_column(left) and _is_column(right)):
+                continue
+            if rule.same(left.table, aliases[0]) and rule.same(right.table, aliases[1]):
+                names = rule.fold(left.name), rule.fold(right.name)
+                if names[0] in target and names[1] in have:
+                    pairs[target[names[0]]] = have[names[1]]
+    return pairs, len(parts)
+
+
+def _is_column(tree: exp.Expr) -> TypeGuard[exp.Column]:
+    """Whether it is an alias and a name: of more parts, the first may be a struct."""
+    return isinstance(tree, exp.Column) and not tree.args.get("db")
+
+
+def _unique(rule: NameRule, names: Sequence[str]) -> dict[str, str]:
+    """Names by what the rule makes of them, without those that it takes for each other."""
+    return {folded: alike[0] for folded, alike in rule.by_name(names).items() if len(alike) == 1}
+
+
+def _conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """The parts of a condition that must all hold, whatever parentheses are around them."""
+    tree = tree.unnest()
+    if isinstance(tree, exp.And):
+        yield from _conjuncts(tree.left)
+        yield from _conjuncts(tree.right)
+    else:
+        yield tree
+
+
+def key_range(handle: TableHandle, source: DataFrame, pairs: dict[str, str]) -> str | None:
+    """A predicate on the table that all rows with a key of the source meet, from the smallest and largest keys."""
+    columns, types = handle.metadata.schema.top_level, handle.column_types
+    usable = {left: right for left, right in pairs.items() if columns[left].type_name in RANGED}
+    # Other types may compare by a cast, whose order need not be that of the column.
+    same = {left: right for left, right in usable.items() if types[left].dataType == source.schema[right].dataType}
+    if not same:
+        return None
+    extremes = [
+        _text(handle, left, extreme(F.col(quote(right)))).alias(f"{which}{index}")
+        for index, (left, right) in enumerate(same.items())
+        for which, extreme in (("low", F.min), ("high", F.max))
+    ]
+    counted = [F.count(F.col(quote(right))).alias(f"count{index}") for index, right in enumerate(same.values())]
+    row = source.agg(*extremes, *counted).collect()[0]
+    parts = []
+    for index, left in enumerate(same):
+        if row[f"count{index}"] == 0:
+            return "false"
+        kind = types[left].dataType.simpleString()
+        parts.append(limits(left, kind, row[f"low{index}"], row[f"high{index}"]))
+    return " AND ".join(parts)
+
+
+def limits(column: str, kind: str, low: str, high: str) -> str:
+    """A predicate on a column of a type, from its least and greatest value as text; Iceberg understands it.
+
+    Examples:
+        >>> limits("id", "bigint", "3", "9")
+        '`id` >= 3L AND `id` <= 9L'
+    """
+    return f"{quote(column)} >= {_literal(low, kind)} AND {quote(column)} <= {_literal(high, kind)}"
+
+
+def _text(handle: TableHandle, column: str, value: Column) -> Column:
+    """A key as text. Times of the session's zone would be ambiguous where clocks are set back."""
+    if handle.metadata.schema.top_level[column].type_name == "timestamptz":
+        value = F.unix_micros(value)
+    return F.coalesce(value.cast("string"), F.lit(""))
+
+
+def _literal(text: str, kind: str) -> str:
+    if kind == "timestamp":
+        return f"timestamp_micros({text}L)"
+    if kind in {"bigint", "int"}:
+        return text + ("L" if kind == "bigint" else "")
+    quoted = string_literal(text)
+    return quoted if kind == "string" else f"CAST({quoted} AS {kind})"

@@ -1,0 +1,165 @@
+"""`t.update()`: columns get new values where a predicate holds."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rowdelta.change import (
+    REQUIRED_HINT,
+    Operation,
+    Plan,
+    Result,
+    Target,
+    apply_rows,
+    as_column,
+    assigned,
+    estimate,
+    how,
+    isolation_of,
+    mode_of,
+    new_name,
+    open_target,
+    places_of,
+    refusals,
+    replace_rows,
+    rewrite_files,
+    rows_to_find,
+    updated_rows,
+)
+from rowdelta.errors import InputError
+from rowdelta.iceberg import build_row_filter, filter_of
+from rowdelta.read import find_matching_rows
+from rowdelta.spark import beside, check_expression, check_value, in_few_files, kept, quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from rowdelta.change import Value
+    from rowdelta.iceberg import RowFilter, TableHandle
+    from rowdelta.read import Match
+
+
+class Update(Operation[Result]):
+    """Sets columns of the rows that match a predicate; without one, of all rows.
+
+    Examples:
+        >>> t.update().set("status", "'late'").where("status = 'new'").execute().rows_updated
+        2
+    """
+
+    def __init__(self, handle: TableHandle, *, alias: str | None, mode: str | None, isolation: str | None) -> None:
+        self._handle = handle
+        self._alias = alias
+        self._values: dict[str, str | Column] = {}
+        self._given: dict[str, Value] = {}
+        self._where: str | Column | None = None
+        self._mode, self._why = mode_of(handle, "update", mode)
+        self._isolation = isolation_of(handle, "update", isolation)
+
+    def set(self, column: str, value: Value) -> Update:
+        """Sets a column, or a field of a struct by its dotted name.
+
+        Args:
+            column: The column.
+            value: SQL text or a Column; it sees the row as it was before the update. A number, a date, a time, bytes or
+                None is taken as it is; text is always SQL, so that a text value is quoted: `"'late'"`.
+
+        Examples:
+            >>> from pyspark.sql import functions as F
+            >>> update = t.update().set("status", F.lit("late")).set("amount", "amount + 1").where("id = 2")
+            >>> _ = update.execute()
+            >>> t.read("id = 2").first()
+            Row(id=2, status='late', amount=21.0)
+        """
+        if column in self._values:
+            raise InputError(f"column {column!r} is set twice")
+        self._given[column] = value
+        self._values[column] = check_value(self._handle.gateway, value, f"the new value of {column!r}")
+        return self
+
+    def where(self, condition: str | Column) -> Update:
+        """Updates only the rows that match; a second call narrows the first. `filter` is the same.
+
+        Examples:
+            >>> t.update().set("amount", "0").where("status = 'new'").filter("id > 1").execute().rows_updated
+            1
+        """
+        checked = check_expression(self._handle.gateway, condition, "the predicate")
+        self._where = checked if self._where is None else as_column(self._where) & as_column(checked)
+        return self
+
+    filter = where
+
+    def plan(self) -> Plan:
+        """Says what would be set, how, and which files it would read."""
+        self._check()
+        target = open_target(self._handle)
+        title = f"update {self._handle.name}"
+        told = (f"{name} = {value if isinstance(value, str) else repr(value)}" for name, value in self._given.items())
+        steps = (("set", ", ".join(told)),)
+        condition = self._look()
+        if target.snapshot is None:
+            return Plan(title, (*steps, ("rows", "none: the table is empty")))
+        mode = how(self._handle, self._mode, self._why, self._isolation)
+        return Plan(title, (*steps, *mode, *estimate(self._handle, target.snapshot.id, condition)))
+
+    def execute(self) -> Result:
+        """Updates in one snapshot; where nothing matches there is none."""
+        self._check()
+        started = time.monotonic()
+        target = open_target(self._handle)
+        if target.snapshot is None:
+            self._look()
+            return Result(seconds=time.monotonic() - started)
+        rows = rows_to_find(target, self._alias, with_ids=True)
+        places = places_of(target, rows)
+        filtered = self._matched(target, rows)
+        matched = rows if filtered is None else filtered.rows
+        values = assigned(self._handle, rows, self._values, self._alias)
+        new = [value.alias(new_name(name)) for name, value in values.items()]
+        old = [quote(name) for name in target.columns if name not in values] + target.kept_lineage
+        with refusals(REQUIRED_HINT), kept(places.mark(matched, [*old, *new])) as found:
+            touched, (new_rows, condition) = beside(
+                self._handle.gateway,
+                lambda: places.collect(found),
+                lambda: (updated_rows(target, found, values), self._condition(filtered)),
+            )
+            if not touched:
+                return Result(seconds=time.monotonic() - started)
+            count = sum(len(file.positions) for file in touched)
+            new_rows = in_few_files(new_rows, found)
+            validation = target.validation(condition, self._isolation, [file.path for file in touched], updates=True)
+            if self._mode == "copy-on-write":
+                change = rewrite_files(target, touched, new_rows, validation)
+            else:
+                change = replace_rows(target, touched, new_rows, validation)
+            return apply_rows(self._handle, change, started, updated=count)
+
+    def _condition(self, found: Match | None) -> RowFilter:
+        if found is not None and found.condition is not None:
+            return found.condition
+        return filter_of(self._handle, None if found is None else found.rows)
+
+    def _matched(self, target: Target, rows: DataFrame) -> Match | None:
+        """The rows that the predicate finds; None where there is none."""
+        if self._where is None:
+            return None
+        return find_matching_rows(
+            self._handle,
+            rows,
+            self._where,
+            self._alias,
+            again=lambda skipping: rows_to_find(target, self._alias, with_ids=True, skipping=skipping),
+        )
+
+    def _look(self) -> RowFilter:
+        """The predicate; what is wrong with it or with a value is found without looking at a row."""
+        rows = self._handle.spark.table(self._handle.full_name)
+        rows = rows if self._alias is None else rows.alias(self._alias)
+        assigned(self._handle, rows, self._values, self._alias)
+        return build_row_filter(self._handle, self._where, self._alias)
+
+    def _check(self) -> None:
+        if not self._values:
+            raise InputError("nothing is set", hint="call .set(column, value) before .execute()")
