@@ -1,8 +1,9 @@
-"""Moves readers from Delta to Iceberg: the same data files, deletes included, kept up to date while Delta is written.
+"""Moves readers from Delta to Iceberg: an Iceberg table over the same data files follows the Delta table.
 
-Run it as it is: `.venv/bin/python examples/delta_migration.py`. It makes a small warehouse and removes it again.
+Run it without changes: `.venv/bin/python examples/delta_migration.py`. It creates a small warehouse,
+and removes it at the end.
 
-For your own table: call `follow` with its folder after each load, until the writers have moved, too.
+For your own table, call `follow` with its folder after each load, until the writers have moved to Iceberg, too.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ TABLE = "lake.shop.orders"
 
 
 def follow(spark: SparkSession, source: str, target: str) -> None:
-    """Brings the Iceberg table to the newest version of the Delta table, and compares all rows of both."""
+    """Updates the Iceberg table to the newest version of the Delta table, and compares all rows of both."""
     conversion = rd.from_delta(spark, source, target, verify=True)
     print(conversion.plan().to_dict()["mode"])
     result = conversion.execute()
@@ -32,7 +33,7 @@ def follow(spark: SparkSession, source: str, target: str) -> None:
 
 
 def main(spark: SparkSession, folder: Path) -> None:
-    """Makes a Delta table, mirrors it, changes it, and mirrors the changes."""
+    """Creates a Delta table, mirrors it, changes it, and mirrors the changes."""
     delta = str(folder / "delta" / "orders")
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.shop")
     spark.sql(

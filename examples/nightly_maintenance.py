@@ -1,8 +1,9 @@
-"""Keeps a table healthy: what a job should run every night on a table that takes upserts.
+"""Nightly maintenance of a table that takes upserts: resolve, compact, clean up.
 
-Run it as it is: `.venv/bin/python examples/nightly_maintenance.py`. It makes a small warehouse and removes it again.
+Run it without changes: `.venv/bin/python examples/nightly_maintenance.py`. It creates a small warehouse,
+and removes it at the end.
 
-For your own tables: copy `maintain`, and call it with each of them. None of its steps changes a row that a query sees.
+For your own tables, copy `maintain` and call it with each table. None of its steps changes a row that a query sees.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ TABLE = "lake.shop.orders"
 
 
 def maintain(table: rd.Table) -> None:
-    """Does what the debt of the table asks for, and then tidies up."""
+    """Follows the advice of the delete debt (what deletes cost readers), and then cleans up."""
     debt = table.debt()
     print(f"{table.name}: {debt.keys:,} deleted keys in {debt.delete_files} delete files, read by {debt.readers}")
     wanted = {advice.action: advice.reason for advice in debt.advice}
     for action, reason in wanted.items():
         print(f"  {action}: {reason}")
 
-    if "compact" in wanted:  # it resolves first
+    if "compact" in wanted:  # this resolves first
         compacted = table.compact().execute()
         print(f"  {compacted.data_files_rewritten} data files became {compacted.data_files_added}")
     elif "resolve" in wanted:
@@ -46,7 +47,7 @@ def maintain(table: rd.Table) -> None:
 
 
 def main(spark: SparkSession, folder: Path) -> None:  # noqa: ARG001 - every example takes the same two
-    """Makes a table that upserts have left their deletes in, and maintains it."""
+    """Creates a table, applies upserts, and maintains the table."""
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.shop")
     spark.sql(f"""
         CREATE TABLE {TABLE} (id bigint NOT NULL, status string) USING iceberg

@@ -1,8 +1,9 @@
-"""Follows a stream of Debezium events: each event once, bad ones set aside, and `main` readable by every engine.
+"""Applies a stream of Debezium events exactly once, quarantines bad events, and keeps `main` readable by every engine.
 
-Run it as it is: `.venv/bin/python examples/streaming_cdc.py`. It makes a small warehouse and removes it again.
+Run it without changes: `.venv/bin/python examples/streaming_cdc.py`. It creates a small warehouse,
+and removes it at the end.
 
-For your own table: open your own Spark session, leave out what makes the sample, and read your topic instead of files:
+For your own table, open your own Spark session, omit `make_sample`, and read your topic instead of files:
 `spark.readStream.format("kafka").option("kafka.bootstrap.servers", "...").option("subscribe", "orders").load()`.
 """
 
@@ -22,7 +23,7 @@ TABLE = "lake.shop.orders"
 
 
 def main(spark: SparkSession, folder: Path) -> None:
-    """Makes a table and events, and takes all that is there; a real job leaves `available_now` out and runs on."""
+    """Creates a table and events, and processes all events; a real job omits `available_now`, and keeps running."""
     make_sample(spark, folder / "events")
 
     orders = rd.table(spark, TABLE)
@@ -31,10 +32,10 @@ def main(spark: SparkSession, folder: Path) -> None:
         orders,
         key="id",
         format="debezium",
-        branch="ingest",  # equality delete vectors stay on this branch,
-        publish="main",  # and this one moves forward to resolved states only
+        branch="ingest",  # the stream writes its equality delete vectors to this branch
+        publish="main",  # this branch only moves forward to states without equality deletes
         resolve_every=10,
-        on_bad="quarantine",  # into lake.shop.orders_quarantine
+        on_bad="quarantine",  # bad events go to lake.shop.orders_quarantine
     )
     running = stream.start(checkpoint=str(folder / "checkpoint"), available_now=True)
     running.await_termination()
@@ -43,12 +44,12 @@ def main(spark: SparkSession, folder: Path) -> None:
         print(f"batch {batch.batch_id}: {batch.records} records, {batch.keys} keys, {batch.bad} bad")
     print("main, as every engine reads it:")
     spark.sql(f"SELECT * FROM {TABLE} ORDER BY id").show()
-    print("set aside:")
+    print("quarantined:")
     spark.sql(f"SELECT batch_id, reason FROM {TABLE}_quarantine").show(truncate=False)
 
 
 def make_sample(spark: SparkSession, inbox: Path) -> None:
-    """A table with three orders, and two files of events."""
+    """Creates a table with three orders, and two files of events."""
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.shop")
     spark.sql(f"""
         CREATE TABLE {TABLE} (id bigint NOT NULL, status string, amount decimal(10, 2)) USING iceberg

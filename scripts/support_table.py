@@ -49,7 +49,7 @@ OPERATIONS: Final = {
     "resolve": "`resolve`",
     "rewrite": "`rewrite_deletes`",
     "compact": "`compact`",
-    "stock": "stock Spark reads them",
+    "plain": "plain Spark reads them",
 }
 
 
@@ -200,12 +200,12 @@ EVIDENCE: Final = [
     ),
     Evidence("compact", EVERY_KIND, "test_a_compacted_table_is_read_by_stock_iceberg", _equality),
     Evidence("compact", EVERY_KIND, "test_positions_from_before_an_upgrade_are_compacted", _only((3, "upgraded"))),
-    # Stock Iceberg is the oracle of the conformance tests: of the same history with standard deletes of version 2.
-    Evidence("stock", CONFORMANCE, SAME_ROWS, _as_oracle),
-    Evidence("stock", EVERY_KIND, "test_stock_iceberg_reads_standard_deletes", _equality),
-    Evidence("stock", RESOLVE, RESOLVED_ROWS, lambda case: iter([(case["version"], "position")])),
+    # Iceberg's reader is the oracle of the conformance tests: of the same history with standard deletes of version 2.
+    Evidence("plain", CONFORMANCE, SAME_ROWS, _as_oracle),
+    Evidence("plain", EVERY_KIND, "test_stock_iceberg_reads_standard_deletes", _equality),
+    Evidence("plain", RESOLVE, RESOLVED_ROWS, lambda case: iter([(case["version"], "position")])),
     Evidence(
-        "stock",
+        "plain",
         "tests.verbs.dml_delete_test",
         "test_positions_of_version_2_stay_deleted_after_an_upgrade",
         _only((3, "upgraded")),
@@ -213,7 +213,7 @@ EVIDENCE: Final = [
 ]
 # Cells that say something else, and the test that shows it.
 OTHERWISE: Final = [
-    ("refused", Evidence("stock", EVERY_KIND, "test_stock_iceberg_refuses_what_it_does_not_know", _equality)),
+    ("refused", Evidence("plain", EVERY_KIND, "test_stock_iceberg_refuses_what_it_does_not_know", _equality)),
     (
         "left as they are",
         Evidence(

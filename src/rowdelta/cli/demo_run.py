@@ -93,12 +93,12 @@ def _create(spark: SparkSession) -> Table:
 
 
 def _check(spark: SparkSession, model: Model) -> None:
-    """Stock Iceberg reads the table, and every row is as the model says."""
+    """Checks that Iceberg's reader reads the table, and that every row is as the model says."""
     found = spark.sql(f"SELECT id, status, cents FROM {NAME} ORDER BY id").toArrow()
     expected = model.as_arrow().cast(found.schema)
     if not found.equals(expected):
         raise RowDeltaError(f"the table has {found.num_rows:,} rows that are not those of the model")
-    typer.echo(f"  stock Iceberg reads {found.num_rows:,} orders: each row is as a plain model of the stream says")
+    typer.echo(f"  Iceberg's reader finds {found.num_rows:,} orders: each row matches a plain model of the stream")
 
 
 def _merge_seconds(spark: SparkSession, inbox: Path) -> float:
