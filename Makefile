@@ -19,11 +19,11 @@ setup: $(STAMP) ## Make the environment: Python packages from the lock file, and
 demo: jdk $(STAMP) ## Run the demo pipeline on an embedded warehouse
 	@$(WITH_JDK) && $(BIN)/rowdelta demo
 
-test: jdk check ## Check the code, then run the tests
-	@$(WITH_JDK) && $(BIN)/pytest
+test: jdk check ## Check the code, then run the tests, with a sample of each matrix (SAMPLE=number repeats one)
+	@$(WITH_JDK) && $(BIN)/pytest -n 2 $(if $(SAMPLE),--sample=$(SAMPLE))
 
-test-all: jdk check ## Run every test, the slow matrices too
-	@$(WITH_JDK) && $(BIN)/pytest -m ""
+test-all: jdk check ## Run every case of every test
+	@$(WITH_JDK) && $(BIN)/pytest -n 2 --sample=all
 
 check: $(STAMP) ## Lint, types, and the direction of imports
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache

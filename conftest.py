@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytest_plugins = ["tests.support.selection"]
+
 # Every query of the tests runs once or twice: compiling it well would take longer than running it does. There are many
 # of them, though: compiled code fills the 48 MB that this compiler gets, and all that follows would be slow.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC")

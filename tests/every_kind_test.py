@@ -40,7 +40,6 @@ def listed(some: dict[int, tuple[str, int]]) -> list[tuple[int, str, int]]:
     return [(number, *row) for number, row in some.items()]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("version", "encoding"), KINDS)
 def test_rows_are_changed_over_deletes_by_key(
     spark: SparkSession, table_name: str, version: int, encoding: str
@@ -61,7 +60,6 @@ def test_rows_are_changed_over_deletes_by_key(
     assert_same_rows(table.read(), listed(model | {3: ("EU", 9)}))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("version", "encoding"), KINDS)
 def test_a_compacted_table_is_read_by_stock_iceberg(
     spark: SparkSession, table_name: str, version: int, encoding: str

@@ -96,10 +96,7 @@ def test_there_is_no_code_that_is_not_run() -> None:
             compile(source, name, "exec")
 
 
-LONG = {"cdc.md", "maintenance.md"}
-
-
-@pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow if page in LONG else ()) for page in RUN])
+@pytest.mark.parametrize("page", RUN)
 def test_the_code_of_a_page_runs(
     spark: SparkSession, folder: Path, capsys: pytest.CaptureFixture[str], page: str
 ) -> None:
@@ -125,7 +122,6 @@ def test_the_first_steps_print_what_they_show(
         run_text(page.name, page.read_text(encoding="utf-8"), {}, capsys)
 
 
-@pytest.mark.slow
 def test_the_examples_of_the_readme_run(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

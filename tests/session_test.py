@@ -122,7 +122,6 @@ def run_script(script: str, folder: Path) -> str:
     ).stdout
 
 
-@pytest.mark.slow
 def test_a_spark_without_iceberg_is_refused_until_it_is_stopped(tmp_path: Path) -> None:
     script = """
         from pyspark.sql import SparkSession

@@ -58,7 +58,6 @@ def test_old_snapshots_go_and_a_batch_that_comes_again_is_known(
     assert_same_rows(table.refresh().read(), [*expected, (7, "a")])
 
 
-@pytest.mark.slow
 def test_history_that_is_gone_does_not_put_the_next_resolve_off(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
@@ -79,7 +78,6 @@ def test_what_waits_to_be_published_is_not_expired(spark: SparkSession, table_na
     assert_same_rows(spark.table(table_name), [(0, "v4"), *((number, "a") for number in range(1, 5)), (100, "old")])
 
 
-@pytest.mark.slow
 def test_commits_of_others_count_too(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     """The stream itself never makes a commit with an even number."""
     table = create(spark, table_name, COLUMNS, properties=SHORT)

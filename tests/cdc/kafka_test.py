@@ -18,10 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BROKER = os.environ.get("ROWDELTA_KAFKA")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(BROKER is None, reason="no Kafka: ROWDELTA_KAFKA=host:port names a broker to test with"),
-]
+pytestmark = pytest.mark.skipif(BROKER is None, reason="no Kafka: ROWDELTA_KAFKA=host:port names a broker to test with")
 # A Spark of its own, because the one of the other tests has no Kafka package: it writes messages, runs pipelines on
 # them, and prints what the tables hold. The last pipeline is run by the shell command alone.
 DRIVER = """

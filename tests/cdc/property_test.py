@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import rowdelta as rd
 from tests.support.events import EventFolder, event
 from tests.support.frames import assert_same_rows
+from tests.support.sampling import examples
 from tests.support.tables import EDV, create, head
 
 if TYPE_CHECKING:
@@ -66,16 +67,15 @@ def apply(model: dict[Any, Any], key: tuple[str, ...], batch: list[Change]) -> N
             model[change.key(key)] = (change.id, change.region, change.v)
 
 
-@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("parts", ["", "region"])
 @pytest.mark.parametrize("named", list(KEYS))
-@pytest.mark.parametrize("examples", [2, pytest.param(15, marks=pytest.mark.slow)])
 def test_a_table_follows_its_changes(
-    spark: SparkSession, table_name: str, *, version: int, parts: str, named: str, examples: int
+    spark: SparkSession, table_name: str, *, version: int, parts: str, named: str
 ) -> None:
     key = KEYS[named]
 
-    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(2, 15), deadline=None, suppress_health_check=list(HealthCheck))
     @given(batches(key, ties=True), st.randoms(use_true_random=False))
     def follow(stream: list[list[Change]], shuffle: random.Random) -> None:
         spark.sql(f"DROP TABLE IF EXISTS {table_name} PURGE")
@@ -103,7 +103,6 @@ def test_a_table_follows_its_changes(
     follow()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("parts", ["", "region"])
 def test_a_table_follows_a_stream_whose_batches_come_again(

@@ -20,7 +20,7 @@ COLUMNS = "id bigint NOT NULL, v string"
 BRANCHES = {"branch": "ingest", "publish": "main"}
 
 
-@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("version", [2, 3])
 def test_commits_of_others_to_the_published_branch_are_followed(
     spark: SparkSession, table_name: str, tmp_path: Path, version: int
 ) -> None:

@@ -302,7 +302,6 @@ def test_kafkas_order_counts_whatever_clocks_say(spark: SparkSession, table_name
     assert (progress[0].records, progress[0].changes, progress[0].skipped, progress[0].bad) == (9, 8, 1, 0)
 
 
-@pytest.mark.slow
 def test_a_delta_change_feed_is_followed(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     table = create(spark, table_name, COLUMNS, properties=EDV)
     name = f"delta.`{tmp_path / 'delta'}`"

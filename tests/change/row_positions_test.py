@@ -49,10 +49,10 @@ def run(pair: Copies, statement: str) -> None:
     ("way", "kind"),
     [
         ("rows", KINDS[0]),
-        pytest.param("words", KINDS[0], marks=pytest.mark.slow),
+        ("words", KINDS[0]),
         ("paths", KINDS[0]),
-        pytest.param("words", KINDS[2], marks=pytest.mark.slow),
-        pytest.param("paths", KINDS[1], marks=pytest.mark.slow),
+        ("words", KINDS[2]),
+        ("paths", KINDS[1]),
     ],
     ids=str,
 )

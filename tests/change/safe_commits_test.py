@@ -166,7 +166,7 @@ def rewriting(table: rd.Table, verb: str, key: int) -> Operation[Result]:
 
 @pytest.mark.parametrize(
     ("version", "verb"),
-    [(2, "delete"), (3, "update"), *(pytest.param(v, "merge", marks=pytest.mark.slow) for v in (2, 3))],
+    [(2, "delete"), (3, "update"), (2, "merge"), (3, "merge")],
 )
 def test_a_file_is_not_written_anew_with_rows_that_others_deleted_by_key(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, version: int, verb: str

@@ -119,7 +119,6 @@ def test_upsert_and_merge_take_files(spark: SparkSession, warehouse: Path, order
     assert len(refused("upsert", orders, "--changes", str(changes), "--key", "id", *place).splitlines()) < 10
 
 
-@pytest.mark.slow
 def test_a_run_of_its_own_prints_json_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "prod.conf").write_text(
         settings("prod", tmp_path / "prod") + "spark.driver.memory 1g\nspark.master local[1]\n"

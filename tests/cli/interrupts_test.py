@@ -167,7 +167,6 @@ def test_a_write_does_not_begin_after_the_interrupt(monkeypatch: pytest.MonkeyPa
 
 
 @linux
-@pytest.mark.slow
 def test_while_a_table_is_loaded_read_and_changed(tmp_path: Path) -> None:
     """Each command is interrupted at several moments; the table then has all of its rows or all of the change."""
     place = ("--warehouse", "warehouse")

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_columns_are_renamed_dropped_and_added_with_column_mapping(
     spark: SparkSession, table_name: str, tmp_path: Path, mode: str
@@ -48,7 +47,6 @@ def test_columns_are_renamed_dropped_and_added_with_column_mapping(
     assert rows(spark.sql(f"SELECT count(*) FROM {table_name} WHERE part = 2 AND b = 5 AND c = 'w'")) == [(2,)]
 
 
-@pytest.mark.slow
 def test_schema_and_partitions_follow_without_column_mapping(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
@@ -86,7 +84,6 @@ def test_schema_and_partitions_follow_without_column_mapping(
     assert spark.table(table_name).count() == 3
 
 
-@pytest.mark.slow
 def test_column_mapping_can_be_turned_on_later(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     path = str(tmp_path / "orders")
     name = f"delta.`{path}`"
@@ -105,7 +102,6 @@ def test_column_mapping_can_be_turned_on_later(spark: SparkSession, table_name: 
     assert_same_rows(iceberg_rows(spark, table_name, versions), delta_rows(spark, path, versions))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("stats", ["log", "footer"])
 def test_bounds_prune_and_never_answer_wrongly(
     spark: SparkSession, table_name: str, tmp_path: Path, stats: str

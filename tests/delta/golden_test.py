@@ -35,10 +35,10 @@ def _known_counts(table: GoldenDelta) -> dict[int, int]:
 
 @pytest.mark.parametrize(
     "table",
-    [pytest.param(table, marks=[pytest.mark.slow] if table.versions > 3 else []) for table in TABLES],
+    TABLES,
     ids=[table.id.rsplit("/", 1)[-1] for table in TABLES],
 )
-@pytest.mark.parametrize("format_version", [3, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("format_version", [3, 2])
 def test_every_version_of_a_public_delta_table_has_the_rows_that_delta_reads(
     spark: SparkSession, table_name: str, tmp_path: Path, table: GoldenDelta, format_version: int
 ) -> None:
@@ -63,7 +63,6 @@ def test_every_version_of_a_public_delta_table_has_the_rows_that_delta_reads(
     assert files[0] == files[1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("format_version", [2, 3])
 @pytest.mark.parametrize("table", TABLES, ids=[table.id.rsplit("/", 1)[-1] for table in TABLES])
 def test_every_version_can_be_converted_from_nothing_and_in_any_order(

@@ -34,7 +34,6 @@ def zoned(spark: SparkSession) -> Any:
 
 
 @pytest.mark.usefixtures("zoned")
-@pytest.mark.slow
 @pytest.mark.parametrize("format_version", [3, 2])
 def test_partition_values_of_every_type_are_found_again(
     spark: SparkSession, table_name: str, tmp_path: Path, format_version: int
@@ -79,7 +78,6 @@ def test_partition_values_of_every_type_are_found_again(
     assert (result.data_files_removed, result.verified_rows) == (1, 12)
 
 
-@pytest.mark.slow
 def test_columns_that_delta_fills_itself_are_columns_like_others(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
@@ -111,7 +109,6 @@ def test_columns_that_delta_fills_itself_are_columns_like_others(
     assert head.summary["rowdelta.delta.timestamp"] == str(stamp), "the time of the log, not of the file"
 
 
-@pytest.mark.slow
 def test_a_shallow_clone_and_a_table_by_its_name_are_followed(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
@@ -139,7 +136,6 @@ def test_a_shallow_clone_and_a_table_by_its_name_are_followed(
     assert (result.data_files_added, result.data_files_removed, result.delete_files_removed) == (1, 2, 1)
 
 
-@pytest.mark.slow
 def test_a_table_with_columns_renamed_and_dropped_before_is_converted(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
@@ -161,7 +157,6 @@ def test_a_table_with_columns_renamed_and_dropped_before_is_converted(
     assert rd.from_delta(spark, path, table_name, verify=True).execute().verified_rows == 9
 
 
-@pytest.mark.slow
 def test_delete_files_go_where_they_are_told_and_are_expired_there(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:

@@ -58,7 +58,6 @@ def _operations(spark: SparkSession, name: str) -> list[str]:
     return [row[0] for row in snapshots]
 
 
-@pytest.mark.slow
 def test_every_kind_of_delta_commit_is_followed_by_one_snapshot(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
@@ -126,7 +125,6 @@ def test_every_kind_of_delta_commit_is_followed_by_one_snapshot(
     assert "the table is at version" in str(rd.from_delta(spark, path, table_name).plan())
 
 
-@pytest.mark.slow
 def test_expired_delete_files_go_and_the_files_of_delta_stay(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
@@ -153,7 +151,6 @@ def test_expired_delete_files_go_and_the_files_of_delta_stay(
     assert rd.from_delta(spark, path, table_name, verify=True).execute().verified_rows == 16
 
 
-@pytest.mark.slow
 def test_a_range_of_commits_can_be_one_snapshot(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     path = str(tmp_path / "orders")
     _create(spark, path, "id bigint, v string")
@@ -170,7 +167,6 @@ def test_a_range_of_commits_can_be_one_snapshot(spark: SparkSession, table_name:
     assert (result.from_version, result.version, result.verified_rows) == (1, 6, 26)
 
 
-@pytest.mark.slow
 def test_format_version_2_gets_position_deletes_that_follow_too(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
@@ -196,7 +192,6 @@ def test_format_version_2_gets_position_deletes_that_follow_too(
     assert [(file["path"].rsplit(".", 1)[-1], file["dangling"]) for file in files] == [("puffin", False)]
 
 
-@pytest.mark.slow
 def test_a_gap_in_the_log_or_a_foreign_snapshot_is_repaired_by_a_full_conversion(
     spark: SparkSession, table_name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -227,7 +222,6 @@ def test_a_gap_in_the_log_or_a_foreign_snapshot_is_repaired_by_a_full_conversion
     assert rd.from_delta(spark, path, table_name, verify=True).execute().verified_rows == 18
 
 
-@pytest.mark.slow
 def test_versions_can_be_chosen_and_taken_back(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     path = str(tmp_path / "orders")
     _create(spark, path, "id bigint")
@@ -245,7 +239,6 @@ def test_versions_can_be_chosen_and_taken_back(spark: SparkSession, table_name: 
     assert rd.from_delta(spark, path, table_name, verify=True).execute().verified_rows == 30
 
 
-@pytest.mark.slow
 def test_another_delta_table_at_the_same_place_is_noticed(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     path = str(tmp_path / "orders")
     _create(spark, path, "id bigint")
@@ -263,7 +256,6 @@ def test_another_delta_table_at_the_same_place_is_noticed(spark: SparkSession, t
     assert rd.from_delta(spark, path, table_name, verify=True).execute().verified_rows == 30
 
 
-@pytest.mark.slow
 def test_a_file_that_is_described_anew_does_not_appear_twice(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:

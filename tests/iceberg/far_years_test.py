@@ -39,7 +39,7 @@ def check(table: rd.Table, spark: SparkSession, model: dict[int, str], *, plain:
     assert {row.id: row.v for row in frame.select("id", "v").collect()} == model
 
 
-@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("version", [2, 3])
 def test_every_verb_works_in_years_that_python_does_not_know(
     spark: SparkSession, table_name: str, version: int
 ) -> None:

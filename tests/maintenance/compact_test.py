@@ -28,7 +28,7 @@ def make(spark: SparkSession, name: str, version: int) -> rd.Table:
     return table
 
 
-@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("version", [2, 3])
 def test_a_compacted_table_has_the_same_rows_in_fewer_files_and_no_deletes(
     spark: SparkSession, table_name: str, version: int
 ) -> None:
@@ -85,7 +85,7 @@ def test_a_branch_is_compacted_apart(spark: SparkSession, table_name: str) -> No
     assert set(audit.metadata.branches) == {"main", "audit"}
 
 
-@pytest.mark.parametrize("collects", ["true", pytest.param("false", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("collects", ["true", "false"])
 def test_a_difference_is_refused_and_leaves_nothing(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, collects: str
 ) -> None:
@@ -115,7 +115,7 @@ def test_a_difference_is_refused_and_leaves_nothing(
     ("scope", "encoding"),
     [
         ("partition", "full-row"),
-        pytest.param("global", "full-row", marks=pytest.mark.slow),
+        ("global", "full-row"),
         ("global", "deletion-vector"),
         ("partition", "deletion-vector"),
     ],

@@ -233,7 +233,7 @@ def test_a_query_that_cannot_be_cached_again_does_not_stop_the_removal(
     assert "cannot be computed again" in caplog.text
 
 
-@pytest.mark.parametrize("in_bulk", [pytest.param(True, marks=pytest.mark.slow), False])  # Iceberg tries for 7 s
+@pytest.mark.parametrize("in_bulk", [True, False])  # Iceberg tries for 7 s
 def test_files_that_the_storage_keeps_are_not_counted(
     spark: SparkSession,
     table_name: str,

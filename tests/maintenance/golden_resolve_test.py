@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not GOLDEN.exists(), reason=MISSING)]
+pytestmark = pytest.mark.skipif(not GOLDEN.exists(), reason=MISSING)
 
 TABLES = {case.id.rpartition("/")[2]: case for case in golden_tables("iceberg-equality-delete-table")}
 

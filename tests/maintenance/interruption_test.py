@@ -12,8 +12,6 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 import rowdelta as rd
 from tests.support import interrupted_run
 from tests.support.interrupted_run import ACTIONS, state
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 DELAYS = (0.3, 1.2, 2.5, 0.8, 1.8)
 
 
-@pytest.mark.slow
 def test_ctrl_c_at_any_moment_leaves_all_rows_and_no_stray_file(spark: SparkSession, tmp_path: Path) -> None:
     actions = [*ACTIONS, *ACTIONS[:3], "compact"]
     answers, code = interrupted(tmp_path, actions)

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(params=[2, 3])
 def table(spark: SparkSession, table_name: str, request: pytest.FixtureRequest) -> rd.Table:

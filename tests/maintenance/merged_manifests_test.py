@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from rowdelta.change import Operation
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize("action", ["resolve", "rewrite", "compact"])
 def test_vectors_in_a_manifest_that_stock_iceberg_merged_are_removed(

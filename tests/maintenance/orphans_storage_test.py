@@ -125,7 +125,6 @@ def s3(folder: Path, jar: str) -> Iterator[str]:
         server.wait()
 
 
-@pytest.mark.slow
 def test_orphans_are_found_on_s3(tmp_path: Path) -> None:
     if not os.environ.get(JARS):
         pytest.skip(MISSING)

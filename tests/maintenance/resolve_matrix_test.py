@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.slow
-
 
 def named(case: tuple[int, str, str, str]) -> str:
     return "-".join(map(str, case))

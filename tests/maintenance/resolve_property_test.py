@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +15,6 @@ from tests.support.tables import VECTORS, create, one_file
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.slow
 SCHEMA = "k bigint, s string, region string"
 ACTIONS = st.lists(st.sampled_from(["resolve", "rewrite", "nothing"]), min_size=6, max_size=6)
 

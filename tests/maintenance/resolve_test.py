@@ -110,7 +110,7 @@ def test_dangling_deletes_go_without_a_scan(spark: SparkSession, table_name: str
 
 
 @pytest.mark.parametrize("partial", [False, True])
-@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("version", [2, 3])
 def test_files_without_a_live_row_go(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, version: int, *, partial: bool
 ) -> None:
@@ -152,7 +152,9 @@ def test_a_dead_file_that_iceberg_does_not_find_stops_the_resolve(
     [
         (2, "parquet"),
         (3, "orc"),
-        *(pytest.param(*kind, marks=pytest.mark.slow) for kind in [(2, "orc"), (3, "parquet"), (3, "avro")]),
+        (2, "orc"),
+        (3, "parquet"),
+        (3, "avro"),
     ],
 )
 def test_a_table_without_a_live_row_has_no_files(

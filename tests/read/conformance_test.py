@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 Rows = list[tuple[Any, ...]]
 
-pytestmark = pytest.mark.slow
-
 DAYS = (dt.datetime(2024, 1, 31, 23, 59), dt.datetime(2024, 2, 1))
 PLACES = (("aa", DAYS[0]), ("aa", DAYS[1]), ("ab", DAYS[0]), ("b", DAYS[0]))
 COLUMNS = (

@@ -96,7 +96,7 @@ def test_a_delete_of_another_engine_reaches_rows_of_its_own_spec_only(
 NAMES = ["d_hash", "d_key", "d_words", "d_ages", "d_age", "d_k0", "d_spec_id", "d_p0", "d_container", "d_file"]
 
 
-@pytest.mark.parametrize("partitioned_by", [pytest.param("", marks=pytest.mark.slow), "p"])
+@pytest.mark.parametrize("partitioned_by", ["", "p"])
 def test_columns_may_have_any_name(spark: SparkSession, table_name: str, partitioned_by: str) -> None:
     columns = ", ".join(["id bigint", "s string", "p string", *(f"{name} bigint" for name in NAMES)])
     table = create(spark, table_name, columns, partitioned_by, properties=VECTORS)

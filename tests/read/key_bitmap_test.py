@@ -41,7 +41,10 @@ def deleted(table: rd.Table, *, as_bits: bool) -> LiveRows:
         [-1, None],
         [LOW, LOW + 70, None],
         [HIGH - 64, HIGH],
-        *(pytest.param(keys, marks=pytest.mark.slow) for keys in ([0], [LOW], [HIGH], [5])),
+        [0],
+        [LOW],
+        [HIGH],
+        [5],
     ],
     ids=str,
 )

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
-pytestmark = pytest.mark.slow
-
 EDGES = [0, 1, 62, 63, 64, 65, 127, 128, 65534, 65535, 65536, 65537, 2**31, 2**32, 2**40]
 KEYS = st.one_of(
     st.sampled_from([*EDGES, *(-edge for edge in EDGES), LOWEST, LOWEST + 1, HIGHEST - 1, HIGHEST]),

@@ -119,7 +119,6 @@ def test_exact_keys_too_large_to_broadcast_are_shuffled_too(spark: SparkSession,
     assert sorted(row[0] for row in frame.collect()) == [0, 2, 3] == ids(table)
 
 
-@pytest.mark.slow
 def test_twenty_vectors_of_twenty_ages_are_one_join(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(50))
@@ -228,7 +227,7 @@ def test_an_old_state_has_the_columns_of_its_time(spark: SparkSession, table_nam
 # --- schemas and names
 
 
-@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("version", [2, 3])
 def test_deletes_by_a_column_that_is_dropped_later_still_apply(
     spark: SparkSession, table_name: str, version: int
 ) -> None:
@@ -261,9 +260,7 @@ def test_a_vector_by_a_column_that_is_dropped_later_still_applies(spark: SparkSe
 ODD = ["with space", "dot.dot", "back`tick", "ünïcode 数", "semi;colon", 'quo"te', "per%cent/slash"]
 
 
-@pytest.mark.parametrize(
-    "encoding", ["deletion-vector", *(pytest.param(name, marks=pytest.mark.slow) for name in ("full-row", "hash-map"))]
-)
+@pytest.mark.parametrize("encoding", ["deletion-vector", "full-row", "hash-map"])
 @pytest.mark.parametrize("column", ODD)
 def test_any_column_name_works_in_keys_and_partitions(
     spark: SparkSession, table_name: str, column: str, encoding: str
@@ -289,7 +286,7 @@ def test_composite_keys_with_odd_names_work(spark: SparkSession, table_name: str
     assert_same_rows(table.read(), [("x", 1, 0), ("y", None, 3)])
 
 
-@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("version", [2, 3])
 def test_deletes_of_other_engines_by_fields_inside_structs_apply(
     spark: SparkSession, table_name: str, tmp_path: Path, version: int
 ) -> None:
@@ -340,7 +337,7 @@ def delete_nested(spark: SparkSession, table: rd.Table, folder: Path, key: list[
         spark.sql(f"DROP TABLE {copy} PURGE")
 
 
-@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("version", [2, 3])
 def test_global_deletes_apply_to_a_table_that_became_partitioned(
     spark: SparkSession, table_name: str, version: int
 ) -> None:

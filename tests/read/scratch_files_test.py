@@ -88,7 +88,6 @@ def test_the_files_of_a_resolve_go_with_it_and_those_of_frames_stay(
     assert spark.table(table_name).count() == 38
 
 
-@pytest.mark.slow
 def test_a_process_that_ends_leaves_no_scratch_file(tmp_path: Path) -> None:
     """Also where Spark was stopped before, and where the table's folder is all that the FileIO can reach."""
     script = f"""

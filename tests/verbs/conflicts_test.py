@@ -21,7 +21,6 @@ from tests.support.frames import assert_same_rows
 from tests.support.races import Interrupted, assert_no_stray_files
 from tests.support.shared_files import share
 from tests.support.tables import EDV, create, head, stored_files
-from tests.support.usual import usual
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
     from rowdelta.change import Operation, Result
     from rowdelta.iceberg import RowChange, Snapshot, TableHandle
-
-pytestmark = pytest.mark.slow
 
 MODES = ["merge-on-read", "copy-on-write"]
 VERSIONS = [2, 3]
@@ -121,7 +118,7 @@ def rewrite(name: str) -> str:
 
 
 @pytest.mark.parametrize("table", TABLES, indirect=True, ids=str)
-@pytest.mark.parametrize("mode", usual(MODES))
+@pytest.mark.parametrize("mode", MODES)
 def test_case_1_1_positions_after_a_rewrite_are_refused_and_succeed_from_the_beginning(
     spark: SparkSession, table: rd.Table, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,7 +213,7 @@ def test_serializable_refuses_rows_that_would_have_matched_and_snapshot_lets_the
 
 @pytest.mark.parametrize("table", VERSIONS, indirect=True)
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("verb", usual(VERBS[:-1]))  # one key says nothing of partitions
+@pytest.mark.parametrize("verb", VERBS[:-1])  # one key says nothing of partitions
 def test_other_partitions_and_other_rows_do_not_conflict(
     spark: SparkSession, table: rd.Table, verb: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,7 +246,7 @@ def test_isolation_comes_from_the_tables_properties(
 
 @pytest.mark.parametrize("table", VERSIONS, indirect=True)
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("verb", usual(VERBS[1:]))
+@pytest.mark.parametrize("verb", VERBS[1:])
 def test_a_change_does_not_bring_back_what_was_deleted_meanwhile(
     table: rd.Table, verb: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,7 +302,7 @@ def test_a_whole_file_that_another_writer_filled_up_is_dropped_or_refused_but_ne
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("verb", usual(VERBS, "update"))
+@pytest.mark.parametrize("verb", VERBS)
 def test_a_lost_race_is_run_again_without_a_new_scan(
     spark: SparkSession, table: rd.Table, verb: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,7 +330,7 @@ def test_a_lost_race_is_run_again_without_a_new_scan(
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("verb", usual(VERBS, "update"))
+@pytest.mark.parametrize("verb", VERBS)
 def test_a_race_that_is_lost_to_the_same_rows_is_a_conflict(
     spark: SparkSession, table: rd.Table, verb: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.slow
-
 COLUMNS = "id bigint, i int, s string, z bigint, v string"
 ENABLED = "write.delete.equality-vector.enabled"
 

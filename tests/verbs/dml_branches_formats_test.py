@@ -14,8 +14,6 @@ from tests.support.tables import EDV, head
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.slow
-
 MERGE = (
     "MERGE INTO {t} t USING dml_rows s ON t.id = s.id WHEN MATCHED AND s.id = 17 THEN DELETE "
     "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT * "

@@ -11,7 +11,6 @@ import rowdelta as rd
 from tests.support.copies import COLUMNS, DV, KINDS, Copies, Kind, evolve, numbered, numbered_copies
 from tests.support.frames import assert_same_rows
 from tests.support.tables import EDV, append_ids, create, head, keys, one_file, set_properties, stored_files
-from tests.support.usual import usual
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
     from rowdelta.change import Result
-
-
-pytestmark = pytest.mark.slow
 
 
 def delete(pair: Copies, where: str | None = None, **numbers: int | None) -> Result:
@@ -43,7 +39,7 @@ def delete_files(table: rd.Table) -> list[dict[str, object]]:
 PARTITIONS = ["region", "region", "bucket(2, id), years(ts)", "", ""]
 
 
-@pytest.mark.parametrize(("kind", "partitioned_by"), usual(zip([*KINDS, KINDS[0]], PARTITIONS, strict=True)), ids=str)
+@pytest.mark.parametrize(("kind", "partitioned_by"), list(zip([*KINDS, KINDS[0]], PARTITIONS, strict=True)), ids=str)
 def test_delete_gives_what_iceberg_sql_gives(spark: SparkSession, kind: Kind, partitioned_by: str) -> None:
     with numbered_copies(spark, partitioned_by, kind) as pair:
         delete(pair, "id % 10 = 3", rows_deleted=2)

@@ -13,7 +13,6 @@ import rowdelta as rd
 from tests.support.copies import COLUMNS, KINDS, Copies, Kind, copies, numbered, numbered_copies
 from tests.support.frames import assert_same_rows
 from tests.support.tables import head, stored_files
-from tests.support.usual import usual
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
     from rowdelta.change import Result
     from rowdelta.verbs import Merge
-
-pytestmark = pytest.mark.slow
 
 PARTITIONS = ["region", "bucket(2, id)", "region", "", ""]
 ALL = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
@@ -60,7 +57,7 @@ def update_or_insert(operation: Merge) -> Merge:
 # --- every clause, in every kind of table
 
 
-@pytest.mark.parametrize(("kind", "partitioned_by"), usual(zip([*KINDS, KINDS[0]], PARTITIONS, strict=True)), ids=str)
+@pytest.mark.parametrize(("kind", "partitioned_by"), list(zip([*KINDS, KINDS[0]], PARTITIONS, strict=True)), ids=str)
 def test_merge_gives_what_iceberg_sql_gives(spark: SparkSession, kind: Kind, partitioned_by: str) -> None:
     with numbered_copies(spark, partitioned_by, kind) as pair:
         pair.ids_compared = 20

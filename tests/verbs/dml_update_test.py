@@ -12,14 +12,11 @@ import rowdelta as rd
 from tests.support.copies import KINDS, Copies, Kind, copies, evolve, numbered, numbered_copies
 from tests.support.frames import assert_same_rows
 from tests.support.tables import create, head, stored_files
-from tests.support.usual import usual
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.slow
 
 PARTITIONS = ["region", "bucket(2, id), truncate(1, region)", "years(ts)", "region", "", "years(ts)"]
 
@@ -53,7 +50,7 @@ def everything(pair: Copies) -> None:
     assert pair.table.read("b > 0").count() == pair.spark.table(pair.theirs).where("b > 0").count()
 
 
-@pytest.mark.parametrize(("kind", "partitioned_by"), usual(zip([*KINDS, *KINDS[:2]], PARTITIONS, strict=True)), ids=str)
+@pytest.mark.parametrize(("kind", "partitioned_by"), list(zip([*KINDS, *KINDS[:2]], PARTITIONS, strict=True)), ids=str)
 def test_update_gives_what_iceberg_sql_gives(spark: SparkSession, kind: Kind, partitioned_by: str) -> None:
     with numbered_copies(spark, partitioned_by, kind) as pair:
         everything(pair)

@@ -35,7 +35,6 @@ SOURCES: dict[str, list[tuple[Any, str]]] = {
     "nulls": [(None, "one"), (None, "two")],
     "empty": [],
 }
-OFTEN = {"near", "far", "nulls"}
 MERGE = """MERGE INTO {} t USING source s ON t.id = s.id
 WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"""
 
@@ -54,7 +53,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return found
 
 
-@pytest.mark.parametrize("mode", ["merge-on-read", pytest.param("copy-on-write", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_merge_gives_what_icebergs_sql_gives(
     spark: SparkSession, table_name: str, used: list[bool], name: str, mode: str
@@ -83,10 +82,8 @@ WHEN MATCHED AND t.v <> 'twice' THEN UPDATE SET v = concat(t.v, s.v)
 WHEN NOT MATCHED AND s.id IS NOT NULL THEN INSERT (v, id) VALUES (upper(s.v), s.id)"""
 
 
-@pytest.mark.parametrize("on", [pytest.param("t.id = s.id", marks=pytest.mark.slow), "t.id = s.id AND t.v <> 'c'"])
-@pytest.mark.parametrize(
-    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in SOURCES]
-)
+@pytest.mark.parametrize("on", ["t.id = s.id", "t.id = s.id AND t.v <> 'c'"])
+@pytest.mark.parametrize("name", SOURCES)
 def test_a_merge_with_conditions_gives_what_icebergs_sql_gives(
     spark: SparkSession, table_name: str, used: list[bool], name: str, on: str
 ) -> None:

@@ -39,7 +39,7 @@ def expected(which: str) -> list[tuple[Any, ...]]:
     return [(i, "old") for i in range(95)] + [(i, f"new {i}") for i in [*range(95, 100), *inserted]]
 
 
-@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("which", CLAUSES)
 @pytest.mark.parametrize("way", ["arrays", "arrays without generated code", "join"])
 def test_rows_are_replaced_and_inserted_alike(

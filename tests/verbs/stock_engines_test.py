@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     import rowdelta as rd
     from rowdelta.iceberg import AvroFile
 
-pytestmark = pytest.mark.slow
-
 TOTAL = "total-equality-deletes"
 REFUSAL = "Format model is not registered for format PUFFIN"
 COW = {"write.delete.mode": "copy-on-write", "write.update.mode": "copy-on-write", "write.merge.mode": "copy-on-write"}

@@ -126,7 +126,6 @@ def test_two_threads_change_two_tables_through_one_session(spark: SparkSession, 
     )
 
 
-@pytest.mark.slow
 def test_every_verb_works_where_python_threads_have_none_of_their_own_in_java(tmp_path: Path) -> None:
     """With PYSPARK_PIN_THREAD=false, each call from Python may run in another Java thread than the one before."""
     script = f"""

@@ -181,7 +181,7 @@ def test_a_refused_upsert_leaves_the_schema_as_it_is(spark: SparkSession, table_
     assert_same_rows(table.read(), [(7, "EU", 5, "a", 1, 9)])
 
 
-@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("version", [2, 3])
 def test_keys_are_deleted_where_older_snapshots_have_expired(
     spark: SparkSession, table_name: str, version: int
 ) -> None:
