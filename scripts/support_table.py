@@ -38,7 +38,7 @@ KINDS: Final[dict[Kind, str]] = {
     (3, "deletion-vector"): "equality delete vectors",
     (3, "hash-map"): "hash maps",
 }
-# `resolve` has nothing to do for these kinds: they are what it writes.
+# These kinds already delete by position, so `resolve` has nothing to do.
 RESOLVED: Final = {(2, "position"), (3, "position"), (3, "upgraded")}
 # The parameters that make up the fixture `scenario`.
 SCENARIO: Final = ("version", "encoding", "key", "layout")
