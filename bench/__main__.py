@@ -1,4 +1,4 @@
-"""`make bench`: rowdelta beside its peers, in one report of tables, JSON and pictures."""
+"""Run the benchmarks (`make bench`): compare rowdelta with its peers, and write tables, JSON and pictures."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from bench.measure import Measure
 
 HERE = Path(__file__).parent
-# What the docs show is of this scale and is kept with the code; reports of other scales are not.
+# The docs show the report of this scale, and it is kept with the code. Reports of other scales are not kept.
 PUBLISHED = "large"
 
 
 @dataclass
 class Run:
-    """What the sections of a run share."""
+    """The settings and the Spark session that the sections of a run share."""
 
     scale: str
     folder: Path
@@ -38,7 +38,7 @@ class Run:
 
     @cached_property
     def spark(self) -> SparkSession:
-        """One Spark for all sections, started by the first that needs it."""
+        """One Spark session for all sections; the first section that needs it starts it."""
         spark = rd.session(self.folder / "warehouse", delta=True, config={"spark.driver.memory": "10g"})
         self.ending.callback(spark.stop)
         return spark
@@ -67,7 +67,7 @@ def main() -> None:
             title, measure = SECTIONS[name]
             measures = measure(run)
             print(f"\n{title}\n\n{report.table([vars(one) for one in measures])}", flush=True)
-            # At once: a later section that fails takes nothing with it.
+            # Publish each section at once, so that a later failure does not lose it.
             for path in _publish(scale, name, title, measures):
                 print(path)
 
@@ -76,23 +76,24 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--scale", choices=SCALES, default="small")
     parser.add_argument("--only", choices=SECTIONS, nargs="+", metavar="SECTION", help=f"some of {', '.join(SECTIONS)}")
-    help_up_to = f"let the table of `growth` reach up to {growth.SIZES[-1]} times the rows of the scale"
+    help_up_to = f"let the table of `growth` grow up to {growth.SIZES[-1]} times the rows of the scale"
     parser.add_argument("--rows-up-to", type=int, metavar="ROWS", help=help_up_to)
     return parser.parse_args()
 
 
 def _publish(scale: str, name: str, title: str, measures: list[Measure]) -> list[Path]:
-    """Adds a section to the report of a scale, and writes its three forms."""
+    """Adds a section to the report of a scale, and writes the report as JSON, text and pictures."""
     folder = HERE if scale == PUBLISHED else HERE / "out" / scale
     images = HERE.parent / "docs" / "images" if scale == PUBLISHED else folder
     results = folder / "results.json"
-    found = report.load(results, scale)
-    report.add(found, name, title, measures)
-    found["sections"] = {known: found["sections"][known] for known in SECTIONS if known in found["sections"]}
-    report.write(found, results)
+    scale_report = report.load(results, scale)
+    report.add(scale_report, name, title, measures)
+    sections = scale_report["sections"]
+    scale_report["sections"] = {section: sections[section] for section in SECTIONS if section in sections}
+    report.write(scale_report, results)
     text = results.with_suffix(".md")
-    text.write_text(report.markdown(found))
-    return [results, text, *(pictures.draw(found["sections"][name], images) if name == "growth" else [])]
+    text.write_text(report.markdown(scale_report))
+    return [results, text, *(pictures.draw(sections[name], images) if name == "growth" else [])]
 
 
 if __name__ == "__main__":

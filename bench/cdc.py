@@ -1,4 +1,4 @@
-"""Upserts and streams of changes, beside `foreachBatch` and Iceberg's MERGE."""
+"""Measure upserts and streams of changes against Iceberg's MERGE, alone and in `foreachBatch`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import rowdelta as rd
 from bench.data import MERGE_ON_READ, SCALES, UPSERT, VECTORS, make_branch, make_table, rows
 from bench.measure import REPEATS, WARM_UPS, Measure, after_warm_up, ratio, seconds_of
-from bench.stream_memory import LOOKS, measured
+from bench.stream_memory import SAMPLES, measure_memory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 BIG, SMALL = "lake.bench.big", "lake.bench.little"
 MERGE = UPSERT.format(target=f"{BIG}.branch_fresh", source="bench_changes")
 MERGED_BATCHES = 5
-# Micro-batches that warm up, those that are measured, and seconds of rest before each look. Spark keeps a hundred
-# classes of generated code, and the plans of each expiry are new ones: it takes 400 batches until these are full. What
-# Python's allocator holds settles after a thousand.
+# The number of warm-up batches, the number of measured batches, and the seconds to wait before each sample of the
+# memory. Spark keeps a hundred generated classes, and each expiry has new plans, so this cache fills up only after 400
+# batches. The memory that Python's allocator holds settles after a thousand.
 MEMORY_BATCHES = {"small": (20, 40, 0.0), "medium": (100, 200, 65.0), "large": (1000, 500, 65.0)}
 
 
@@ -28,16 +28,16 @@ def run(spark: SparkSession, scale: str, folder: Path) -> list[Measure]:
     count = SCALES[scale]
     for name, some in ((BIG, count), (SMALL, count // 10)):
         make_table(spark, name, some, properties=VECTORS | MERGE_ON_READ)
-    return [*_upserts(spark, count), _stream(spark, count, folder), _memory(scale)]
+    return [*_measure_upserts(spark, count), _measure_stream(spark, count, folder), _measure_memory(scale)]
 
 
-def _fresh(spark: SparkSession, name: str) -> rd.Table:
-    """A branch that starts at the table as it was made."""
+def _new_branch(spark: SparkSession, name: str) -> rd.Table:
+    """Makes a branch that starts at the original state of the table."""
     return make_branch(spark, name, "fresh")
 
 
-def _upserts(spark: SparkSession, count: int) -> list[Measure]:
-    """A hundredth of the keys, one in eleven of them new."""
+def _measure_upserts(spark: SparkSession, count: int) -> list[Measure]:
+    """Upserts a hundredth of the keys; one in eleven of them is new."""
     changes = rows(spark, 7, count + count // 10, 100 + 10).cache()
     number = changes.count()
     changes.createOrReplaceTempView("bench_changes")
@@ -47,8 +47,8 @@ def _upserts(spark: SparkSession, count: int) -> list[Measure]:
 
     turns = []
     for _ in range(WARM_UPS + REPEATS):
-        ours = [upsert(_fresh(spark, name)) for name in (BIG, SMALL)]
-        _fresh(spark, BIG)
+        ours = [upsert(_new_branch(spark, name)) for name in (BIG, SMALL)]
+        _new_branch(spark, BIG)
         turns.append([*ours, seconds_of(lambda: spark.sql(MERGE))])
     changes.unpersist()
     big, little, merged = after_warm_up(turns, WARM_UPS)
@@ -63,8 +63,8 @@ def _upserts(spark: SparkSession, count: int) -> list[Measure]:
     ]
 
 
-def _batch_files(spark: SparkSession, folder: Path, count: int, batches: int, size: int) -> str:
-    """Files of changes, one a batch: keys all over the table."""
+def _write_batches(spark: SparkSession, folder: Path, count: int, batches: int, size: int) -> str:
+    """Writes one file of changes for each batch, with keys from the whole table."""
     step = max(1, count // size)
     for number in range(batches):
         rows(spark, number % step, count, step).limit(size).coalesce(1).write.parquet(
@@ -73,24 +73,24 @@ def _batch_files(spark: SparkSession, folder: Path, count: int, batches: int, si
     return str(folder)
 
 
-def _source(spark: SparkSession, folder: str) -> DataFrame:
+def _stream_batches(spark: SparkSession, folder: str) -> DataFrame:
     schema = spark.read.parquet(f"{folder}/batch=0000").schema
     reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
     return reader.parquet(f"{folder}/batch=*")
 
 
-def _stream(spark: SparkSession, count: int, folder: Path) -> Measure:
-    """Fifty micro-batches end to end; the peer is shown a few of them, because each takes it as long."""
+def _measure_stream(spark: SparkSession, count: int, folder: Path) -> Measure:
+    """Measures fifty micro-batches; the peer gets only a few of them, because it takes equally long for each."""
     size, batches = max(1_000, count // 1_000), 50
-    files = _batch_files(spark, folder / "changes", count, batches, size)
-    table = _fresh(spark, BIG)
-    warm = rd.cdc.stream(_source(spark, files), _fresh(spark, SMALL), "id", tie="any")
+    files = _write_batches(spark, folder / "changes", count, batches, size)
+    table = _new_branch(spark, BIG)
+    warm = rd.cdc.stream(_stream_batches(spark, files), _new_branch(spark, SMALL), "id", tie="any")
     warm.start(str(folder / "warm"), available_now=True).await_termination()
     started = time.perf_counter()
-    stream = rd.cdc.stream(_source(spark, files), table, "id", tie="any")
+    stream = rd.cdc.stream(_stream_batches(spark, files), table, "id", tie="any")
     stream.start(str(folder / "ours"), available_now=True).await_termination()
     ours = batches * size / (time.perf_counter() - started)
-    _fresh(spark, BIG)
+    _new_branch(spark, BIG)
     done: list[float] = []
 
     def merge(batch: DataFrame, number: int) -> None:
@@ -100,7 +100,11 @@ def _stream(spark: SparkSession, count: int, folder: Path) -> Measure:
         batch.sparkSession.sql(MERGE)
         done.append(time.perf_counter())
 
-    query = _source(spark, files).writeStream.foreachBatch(merge).option("checkpointLocation", str(folder / "theirs"))
+    query = (
+        _stream_batches(spark, files)
+        .writeStream.foreachBatch(merge)
+        .option("checkpointLocation", str(folder / "theirs"))
+    )
     query.trigger(availableNow=True).start().awaitTermination()
     theirs = (MERGED_BATCHES - 1) * size / (done[-1] - done[0])
     detail = {"ours_rows_per_second": round(ours), "merge_rows_per_second": round(theirs)}
@@ -108,10 +112,10 @@ def _stream(spark: SparkSession, count: int, folder: Path) -> Measure:
     return Measure(name, round(ours / theirs, 1), ">= 8", detail=detail)
 
 
-def _memory(scale: str) -> Measure:
-    """What a driver keeps of micro-batches, in a stream that resolves and expires: after a warm-up, and at the end."""
+def _measure_memory(scale: str) -> Measure:
+    """Measures how much the driver's memory grows after the warm-up, in a stream that resolves and expires."""
     warm_up, batches, rest = MEMORY_BATCHES[scale]
-    kept = measured(warm_up, batches, rest)
-    growth = round(sum(min(some[LOOKS:]) - min(some[:LOOKS]) for some in kept.values()), 1) + 0.0  # never -0.0
-    detail = {f"{name}_mb": some for name, some in kept.items()}
+    samples = measure_memory(warm_up, batches, rest)
+    growth = round(sum(min(mb[SAMPLES:]) - min(mb[:SAMPLES]) for mb in samples.values()), 1) + 0.0  # never -0.0
+    detail = {f"{name}_mb": mb for name, mb in samples.items()}
     return Measure(f"driver memory growth over {batches} micro-batches after {warm_up}", growth, "none", "MiB", detail)

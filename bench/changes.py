@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE beside the same statements by Iceberg SQL, Delta SQL, PyIceberg and delta-rs."""
+"""Measure DELETE, UPDATE and MERGE against Iceberg SQL, Delta SQL, PyIceberg and delta-rs."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def run(spark: SparkSession, scale: str, folder: Path) -> list[Measure]:
     make_table(spark, TABLE, count, properties=MERGE_ON_READ)
     delta = _delta_table(spark, count, folder / "delta")
     merged, pruned = _sources(spark, count)
-    found = []
+    measures = []
     for case in _cases(merged, pruned, merged.where(f"id < {count}")):
-        mine, least, iceberg, theirs = _compare(spark, case, delta)
-        found.append(ratio(f"{case.name}: Iceberg SQL / rowdelta", iceberg, mine, case.goal))
-        found.append(ratio(f"{case.name}: Delta SQL / rowdelta", theirs, mine, ""))
-        if case.least is not None:
-            found.append(ratio(f"{case.name}: Iceberg SQL / {case.least.name}", iceberg, least, ""))
-    found.append(_half(spark))
-    return found + python_peers(spark, min(count, PYTHON_ROWS), folder)
+        ours, bound, iceberg, theirs = _compare(spark, case, delta)
+        measures.append(ratio(f"{case.name}: Iceberg SQL / rowdelta", iceberg, ours, case.goal))
+        measures.append(ratio(f"{case.name}: Delta SQL / rowdelta", theirs, ours, ""))
+        if case.lower_bound is not None:
+            measures.append(ratio(f"{case.name}: Iceberg SQL / {case.lower_bound.name}", iceberg, bound, ""))
+    measures.append(_measure_half_update(spark))
+    return measures + python_peers(spark, min(count, PYTHON_ROWS), folder)
 
 
 def _sources(spark: SparkSession, count: int) -> tuple[DataFrame, DataFrame]:
-    """A hundredth of the keys all over the table, one in eleven of them new; and a thousand neighbours."""
+    """Makes two sources: a hundredth of all keys, one in eleven of them new; and a thousand neighbouring keys."""
     step = 100
     merged = rows(spark, 7, count + count // 10, step).cache()
     pruned = rows(spark, count // 2, count // 2 + 1_000).cache()
@@ -52,13 +52,13 @@ def _sources(spark: SparkSession, count: int) -> tuple[DataFrame, DataFrame]:
 
 
 @dataclass(frozen=True)
-class Least:
-    """What any way to make a change must do at least, as Spark and Iceberg do it: to scan, and to write or commit.
+class LowerBound:
+    """The work that no implementation of a change can avoid, done by Spark and Iceberg: scan, then append or commit.
 
     Attributes:
-        name: What it is.
-        columns: The columns to be read of the rows that change.
-        written: The new rows; a change without any commits nothing new.
+        name: A description for the report.
+        columns: The columns to read of the rows that change.
+        written: The new rows to append; without any, the commit is empty.
     """
 
     name: str
@@ -67,8 +67,8 @@ class Least:
 
     def run(self, spark: SparkSession, table: rd.Table) -> None:
         """Scans, and commits to the table's branch."""
-        found = spark.table(TABLE).where("id % 100 = 7").select(*self.columns)
-        found.write.format("noop").mode("overwrite").save()
+        rows_to_change = spark.table(TABLE).where("id % 100 = 7").select(*self.columns)
+        rows_to_change.write.format("noop").mode("overwrite").save()
         if self.written is not None:
             self.written.writeTo(f"{TABLE}.branch_{table.branch}").append()
         else:
@@ -77,26 +77,26 @@ class Least:
 
 @dataclass(frozen=True)
 class Case:
-    """A change, as rowdelta and as SQL make it; one that takes a moment is repeated more often."""
+    """A change by rowdelta and the same change in SQL; a short one is repeated more often."""
 
     name: str
     goal: str
     ours: Callable[[rd.Table], Any]
     statement: str
-    least: Least | None = None
+    lower_bound: LowerBound | None = None
     repeats: int = REPEATS
 
 
-def _cases(merged: DataFrame, pruned: DataFrame, known: DataFrame) -> list[Case]:
-    """The changes; `known` are the rows of `merged` whose keys the table has."""
-    places, row = ("_file", "_pos"), ("id", *VALUES, "_file", "_pos", "_row_id")
+def _cases(merged: DataFrame, pruned: DataFrame, existing: DataFrame) -> list[Case]:
+    """Lists the changes; `existing` holds the rows of `merged` whose keys are in the table."""
+    positions, row = ("_file", "_pos"), ("id", *VALUES, "_file", "_pos", "_row_id")
     return [
         Case(
             "DELETE 1% scattered",
             ">= 1.3",
             lambda t: t.delete("id % 100 = 7"),
             "DELETE FROM {target} WHERE id % 100 = 7",
-            Least("its scan and an empty commit", places),
+            LowerBound("its scan and an empty commit", positions),
             repeats=10,
         ),
         Case(
@@ -104,7 +104,7 @@ def _cases(merged: DataFrame, pruned: DataFrame, known: DataFrame) -> list[Case]
             ">= 1.5",
             lambda t: t.update().set("b", "b + 1").where("id % 100 = 7"),
             "UPDATE {target} SET b = b + 1 WHERE id % 100 = 7",
-            Least("its scan and an append of as many rows", row, known.coalesce(2)),
+            LowerBound("its scan and an append of as many rows", row, existing.coalesce(2)),
         ),
         Case(
             "MERGE 1% of the keys, update all and insert all",
@@ -117,7 +117,7 @@ def _cases(merged: DataFrame, pruned: DataFrame, known: DataFrame) -> list[Case]
             ">= 2.5",
             lambda t: t.merge(merged, on="id").when_matched_update({"b": "s.b"}, "t.d < 500"),
             CONDITIONAL,
-            Least("a scan of these rows and an append of as many", row, known.where("d < 500").coalesce(2)),
+            LowerBound("a scan of these rows and an append of as many", row, existing.where("d < 500").coalesce(2)),
         ),
         Case(
             "MERGE 1,000 neighbouring keys",
@@ -129,17 +129,17 @@ def _cases(merged: DataFrame, pruned: DataFrame, known: DataFrame) -> list[Case]
 
 
 def _compare(spark: SparkSession, case: Case, delta: str) -> list[Timing]:
-    """Times of rowdelta, of the least, of Iceberg and of Delta.
+    """Times rowdelta, the lower bound, Iceberg and Delta.
 
-    Each run starts from the same state: a new branch for each of Iceberg's, the first version again for Delta.
+    Each run starts from the same state: a new branch of the Iceberg table, or the first version of the Delta table.
     """
     turns = []
     for _ in range(WARM_UPS + case.repeats):
-        table, least, theirs = (make_branch(spark, TABLE, name) for name in ("ours", "least", "theirs"))
+        table, bound, theirs = (make_branch(spark, TABLE, name) for name in ("ours", "lower_bound", "theirs"))
         turns.append(
             [
                 seconds_of(case.ours(table).execute),
-                seconds_of(partial(case.least.run, spark, least)) if case.least is not None else 0.0,
+                seconds_of(partial(case.lower_bound.run, spark, bound)) if case.lower_bound is not None else 0.0,
                 *(
                     seconds_of(partial(spark.sql, case.statement.format(target=target)))
                     for target in (f"{TABLE}.branch_{theirs.branch}", delta)
@@ -158,15 +158,15 @@ def _delta_table(spark: SparkSession, count: int, path: Path) -> str:
     return name
 
 
-def _half(spark: SparkSession) -> Measure:
-    """Updating half of all rows: what the Python driver needs at most."""
+def _measure_half_update(spark: SparkSession) -> Measure:
+    """Measures the peak memory of the Python driver while half of all rows are updated."""
     table = make_branch(spark, TABLE, "half")
     peak = driver_peak_mb(lambda: table.update().set("b", "b + 1").where("id % 2 = 0").execute())
     return Measure("driver memory while half of the rows are updated, above the start", peak, "bounded", "MiB")
 
 
 def python_peers(spark: SparkSession, count: int, folder: Path) -> list[Measure]:
-    """PyIceberg's upsert and delta-rs's merge, on a smaller table; left out where they are not installed."""
+    """Measures PyIceberg's upsert and delta-rs's merge on a smaller table; skips them if they are not installed."""
     try:
         import deltalake  # noqa: PLC0415
         from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""How fast the codecs are on a million keys, and how many bytes they take: the same at every scale, without Spark."""
+"""Measure the speed and the size of the codecs for a million keys; the same at every scale, without Spark."""
 
 from __future__ import annotations
 

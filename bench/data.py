@@ -1,4 +1,4 @@
-"""The table that the benchmarks share, its keys and branches, and the two ways to read and to change it."""
+"""Tables, keys and branches that the benchmarks share, and common ways to read and change them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCALES = {"small": 200_000, "medium": 2_000_000, "large": 20_000_000}
 VALUES = tuple("abcdefg")
 COLUMNS = "id bigint NOT NULL, a bigint, b double, c string, d int, e date, f timestamp, g decimal(12, 2)"
 VECTORS = {"write.delete.equality-vector.enabled": "true"}
-# A few keys all over a table are sparse: files would take their place where vectors are what is measured.
+# A few keys spread over a table are sparse. Without this setting, files would be written instead of vectors.
 ALWAYS_VECTORS = {**VECTORS, "write.delete.equality-vector.max-sparsity": "1000000"}
 MERGE_ON_READ = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
 UPSERT = (
@@ -41,19 +41,19 @@ _numbers = count(1)
 
 
 def rows(spark: SparkSession, start: int, end: int, step: int = 1) -> DataFrame:
-    """Rows with ids of a range; every other column is as random as real data, but always the same for an id."""
+    """Rows with the ids of a range; the other columns look random like real data, but are always the same for an id."""
     return spark.range(start, end, step, 16).selectExpr(*OF_ID)
 
 
 def random_keys(spark: SparkSession, number: int, of: int) -> DataFrame:
-    """Random ids: a hash of the id decides, so that they are spread evenly and always the same."""
+    """Random ids; a hash of the id selects them, so that they are spread evenly and always the same."""
     return spark.range(of).where(f"pmod(xxhash64(id), {of}) < {number}")
 
 
 def make_table(
     spark: SparkSession, name: str, number: int, version: int = 3, properties: Mapping[str, str] | None = None
 ) -> None:
-    """A table of some rows in 16 files."""
+    """Creates a table with some rows in 16 files."""
     settings = {"format-version": str(version), **(properties or {})}
     text = ", ".join(f"'{key}'='{value}'" for key, value in settings.items())
     spark.sql(f"DROP TABLE IF EXISTS {name} PURGE")
@@ -63,7 +63,7 @@ def make_table(
 
 
 def make_branch(spark: SparkSession, table: str, name: str, of: str = "main") -> rd.Table:
-    """A branch that starts where another one is."""
+    """Creates a branch that starts at the head of another one."""
     head = rd.table(spark, table, branch=of).metadata.head(of)
     assert head is not None
     spark.sql(f"ALTER TABLE {table} CREATE OR REPLACE BRANCH {name} AS OF VERSION {head.id}")
@@ -73,17 +73,17 @@ def make_branch(spark: SparkSession, table: str, name: str, of: str = "main") ->
 def on_new_branches(
     spark: SparkSession, table: str, of: str, act: Callable[[rd.Table], Any], times: int = REPEATS + 1
 ) -> Callable[[], Any]:
-    """Something to do on a new branch each time; the branches are made before the clock starts."""
+    """Makes an action that runs on a new branch each time; the branches are created before the clock starts."""
     tables = [make_branch(spark, table, f"again_{next(_numbers)}", of) for _ in range(times)]
     return lambda: act(tables.pop())
 
 
-def stock(spark: SparkSession, table: str, branch: str) -> DataFrame:
-    """A branch as Iceberg's own reader has it."""
+def read_by_iceberg(spark: SparkSession, table: str, branch: str) -> DataFrame:
+    """Reads a branch with Iceberg's own reader."""
     return spark.sql(f"SELECT * FROM {table} VERSION AS OF '{branch}'")
 
 
 def aggregate(frame: DataFrame) -> tuple[Any, ...]:
     """The sums of the key and of two columns."""
-    (found,) = frame.agg(F.sum("id"), F.sum("a"), F.sum("b")).collect()
-    return tuple(found)
+    (sums,) = frame.agg(F.sum("id"), F.sum("a"), F.sum("b")).collect()
+    return tuple(sums)

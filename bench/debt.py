@@ -1,4 +1,7 @@
-"""The debt of a table of many files. They are in manifests alone: the debt looks at nothing else."""
+"""Measure how long `t.debt()` takes for a table of many files.
+
+The files exist only in manifests, because the debt reads nothing else.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,13 @@ TABLE = "lake.bench.owing"
 DATA_FILES = 10_000
 DELETE_FILES = 1_000
 COMMITS = 50
-ROWS = 100_000  # of a data file
-KEYS = 1_000  # of a delete file
+ROWS = 100_000  # in a data file
+KEYS = 1_000  # in a delete file
 ID = 1
 
 
 def debt_of_many_files(spark: SparkSession) -> Measure:
-    """Every other delete file has keys all over the table; the others are vectors of one data file each."""
+    """Every other delete file has keys from the whole table; the others are vectors of one data file each."""
     make_table(spark, TABLE, 0)
     table = rd.table(spark, TABLE)
     commit_change(table._handle, RowChange(kept_files=[_data_file(table, number) for number in range(DATA_FILES)]))
@@ -32,9 +35,9 @@ def debt_of_many_files(spark: SparkSession) -> Measure:
     for start in range(0, DELETE_FILES, per_commit):
         commit_change(table._handle, RowChange(deletes=[_delete(table, n) for n in range(start, start + per_commit)]))
     timing = time_of(lambda: rd.table(spark, TABLE).debt())
-    found = rd.table(spark, TABLE).debt()
-    assert (found.data_files, found.delete_files) == (DATA_FILES, DELETE_FILES)
-    spark.sql(f"DROP TABLE {TABLE}")  # without PURGE: no file is there
+    debt = rd.table(spark, TABLE).debt()
+    assert (debt.data_files, debt.delete_files) == (DATA_FILES, DELETE_FILES)
+    spark.sql(f"DROP TABLE {TABLE}")  # without PURGE: the files do not exist
     name = f"debt of {DATA_FILES:,} data files and {DELETE_FILES:,} delete files from {COMMITS} commits"
     return Measure(name, round(timing.best, 2), "<= 10", "s", {"seconds": [round(s, 2) for s in timing.seconds]})
 

@@ -1,4 +1,4 @@
-"""Delta to Iceberg: a table of many files and deletion vectors, and commits that must not care how large it is."""
+"""Measure the conversion of a Delta table with many files and deletion vectors, as a whole and commit by commit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COLUMNS = {"id": "long", "a": "long", "b": "double", "c": "string", "d": "intege
 
 
 class SyntheticDelta:
-    """A Delta log that is written by hand: its vectors are real, its data files are one file under many names."""
+    """A Delta table with a handwritten log; its vectors are real, its data files are one file under many names."""
 
     def __init__(self, path: Path, files: int, vectors: int) -> None:
         self.path = path
@@ -67,26 +67,26 @@ class SyntheticDelta:
         )
 
     def append(self, count: int) -> None:
-        """A commit of new files."""
+        """Commits new files."""
         new = range(self.files, self.files + count)
         self.files += count
         self._commit([self._add(number) for number in new])
 
     def delete(self, count: int) -> None:
-        """A commit that changes the vectors of some files."""
+        """Commits new vectors for some files."""
         first = self.version * count % max(1, self.files // 4)
         touched = range(first, first + count)
         removes = [self._remove(number) for number in touched]
         self._commit([*removes, *self._adds(touched)])
 
     def _remove(self, number: int) -> dict[str, Any]:
-        """A file is known by its path and its vector."""
+        """The action that removes a file; path and vector identify the file."""
         vector = self._vectors.get(number)
         remove = {"path": f"part-{number}.parquet", "dataChange": True, "partitionValues": {}}
         return {"remove": remove | ({} if vector is None else {"deletionVector": vector})}
 
     def _adds(self, numbers: range) -> list[dict[str, Any]]:
-        """Files with vectors, many of which share a file."""
+        """The actions that add files with vectors; many vectors share a file."""
         actions = []
         for start in range(0, len(numbers), VECTORS_IN_A_FILE):
             name, content = uuid.uuid4(), bytearray(b"\x01")
@@ -136,7 +136,7 @@ class SyntheticDelta:
         info = {"commitInfo": {"timestamp": 0, "operation": "WRITE", "operationParameters": {}}}
         text = "\n".join(json.dumps(action) for action in [info, *actions])
         (self.path / "_delta_log" / f"{self.version:020}.json").write_text(text)
-        # As Delta Lake does, so that its reader need not go through the whole log for the schema.
+        # Delta Lake writes this file too, so that its reader finds the schema without reading the whole log.
         checksum = {
             "tableSizeBytes": self.files * self._size,
             "numFiles": self.files,
@@ -153,10 +153,10 @@ def run(spark: SparkSession, scale: str, folder: Path) -> list[Measure]:
     count = FILES[scale]
     large = SyntheticDelta(folder / "delta-large", count, count // 2)
     small = SyntheticDelta(folder / "delta-small", count // 10, count // 20)
-    return [*_full(spark, large), *_incremental(spark, large, small)]
+    return [*_measure_full(spark, large), *_measure_incremental(spark, large, small)]
 
 
-def _full(spark: SparkSession, delta: SyntheticDelta) -> list[Measure]:
+def _measure_full(spark: SparkSession, delta: SyntheticDelta) -> list[Measure]:
     def convert(name: str) -> FromDeltaResult:
         return rd.from_delta(spark, delta.path, f"lake.bench.{name}").execute()
 
@@ -176,25 +176,25 @@ def _full(spark: SparkSession, delta: SyntheticDelta) -> list[Measure]:
     ]
 
 
-def _incremental(spark: SparkSession, large: SyntheticDelta, small: SyntheticDelta) -> list[Measure]:
-    """Commits to a large and a small table in turn."""
+def _measure_incremental(spark: SparkSession, large: SyntheticDelta, small: SyntheticDelta) -> list[Measure]:
+    """Measures commits to a large and a small table in turn."""
     tables = {"lake.bench.delta_large": large, "lake.bench.delta_small": small}
     sizes = f"{large.files:,} / {small.files:,} files"
     for name, delta in tables.items():
         rd.from_delta(spark, delta.path, name).execute()
-    found = []
+    measures = []
     for kind in ("append", "delete"):
         turns: list[list[float]] = []
         for _ in range(COMMITS + 1):
             turns.append([])
             for name, delta in tables.items():
                 getattr(delta, kind)(TOUCHED)
-                turns[-1].append(seconds_of(partial(_follow, spark, delta, name)))
+                turns[-1].append(seconds_of(partial(_convert_new_commits, spark, delta, name)))
         above, below = after_warm_up(turns)
         what = f"{TOUCHED} new files" if kind == "append" else f"{TOUCHED} changed vectors"
-        found.append(ratio(f"one incremental commit of {what}: {sizes}", above, below, "<= 1.5"))
-    return found
+        measures.append(ratio(f"one incremental commit of {what}: {sizes}", above, below, "<= 1.5"))
+    return measures
 
 
-def _follow(spark: SparkSession, delta: SyntheticDelta, name: str) -> None:
+def _convert_new_commits(spark: SparkSession, delta: SyntheticDelta, name: str) -> None:
     rd.from_delta(spark, delta.path, name, mode="incremental").execute()

@@ -1,4 +1,4 @@
-"""What the numbers of a run were measured on: the machine, and the versions of rowdelta and of its peers."""
+"""Describe where a run was measured: the machine, and the versions of rowdelta and its peers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PACKAGES = ("rowdelta", "pyspark", "pyiceberg", "deltalake", "duckdb", "pyarrow"
 
 
 def environment() -> dict[str, str]:
-    found = {
+    versions = {
         "machine": f"{os.cpu_count()} cores, {_memory_gib()} GiB, {platform.system()} {platform.machine()}",
         "spark": "local mode, a local disk",
         "java": _java(),
@@ -22,7 +22,7 @@ def environment() -> dict[str, str]:
         "iceberg": ICEBERG_PACKAGE.rsplit(":", 1)[1],
         "delta-spark": DELTA_PACKAGE.rsplit(":", 1)[1],
     }
-    return found | {name: _version(name) for name in PACKAGES}
+    return versions | {name: _version(name) for name in PACKAGES}
 
 
 def _version(package: str) -> str:
@@ -33,7 +33,7 @@ def _version(package: str) -> str:
 
 
 def _java() -> str:
-    """The version of the JDK that `make` has found."""
+    """The version of the JDK that `make` found."""
     program = Path(os.environ.get("JAVA_HOME", "/usr"), "bin", "java")
     try:
         answer = subprocess.run([program, "-version"], capture_output=True, text=True, check=True).stderr

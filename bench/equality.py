@@ -1,4 +1,4 @@
-"""Equality deletes: what they cost to write, to keep and to read, beside Iceberg's own reader."""
+"""Measure what equality deletes cost to write, store and read, against Iceberg's own reader."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
-from bench.data import ALWAYS_VECTORS, SCALES, VECTORS, aggregate, make_branch, make_table, random_keys, rows, stock
+from bench.data import (
+    ALWAYS_VECTORS,
+    SCALES,
+    VECTORS,
+    aggregate,
+    make_branch,
+    make_table,
+    random_keys,
+    read_by_iceberg,
+    rows,
+)
 from bench.measure import Measure, live_heap_mb, ratio, side_by_side
 
 if TYPE_CHECKING:
@@ -20,21 +30,26 @@ def run(spark: SparkSession, scale: str) -> list[Measure]:
     count = SCALES[scale]
     make_table(spark, TABLE, count, properties=ALWAYS_VECTORS)
     one, five = count // 20, count // 4
-    return [*_reading(spark, one, five), *_many(spark, count, one), *_writing(spark, count), *_bytes(spark, count)]
+    return [
+        *_measure_reads(spark, one, five),
+        *_measure_many_vectors(spark, count, one),
+        *_measure_writes(spark, count),
+        *_measure_bytes(spark, count),
+    ]
 
 
 def full_scan(frame: DataFrame) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def beside_stock(spark: SparkSession, keys: int, goal: str) -> list[Measure]:
-    """An aggregate over the table with some keys deleted: Iceberg's reader, and ours with both kinds of file."""
+def compare_readers(spark: SparkSession, keys: int, goal: str) -> list[Measure]:
+    """Measures an aggregate with some keys deleted: by Iceberg's reader, and by rowdelta with both kinds of file."""
     total = spark.table(TABLE).count()
     full, edv = make_branch(spark, TABLE, f"full_{keys}"), make_branch(spark, TABLE, f"edv_{keys}")
     full.delete_keys(random_keys(spark, keys, total), key="id", encoding="full-row").execute()
     edv.delete_keys(random_keys(spark, keys, total), key="id", encoding="deletion-vector").execute()
     theirs, by_full, by_edv = side_by_side(
-        lambda: aggregate(stock(spark, TABLE, full.branch)),
+        lambda: aggregate(read_by_iceberg(spark, TABLE, full.branch)),
         lambda: aggregate(full.read()),
         lambda: aggregate(edv.read()),
         spark=spark,  # the hash sets of Iceberg's reader are gigabytes
@@ -43,27 +58,29 @@ def beside_stock(spark: SparkSession, keys: int, goal: str) -> list[Measure]:
     return [ratio(f"{name}, full-row files", theirs, by_full, goal), ratio(f"{name}, EDV", theirs, by_edv, goal)]
 
 
-def _reading(spark: SparkSession, one: int, five: int) -> list[Measure]:
+def _measure_reads(spark: SparkSession, one: int, five: int) -> list[Measure]:
     total = spark.table(TABLE).count()
-    found = [*beside_stock(spark, one, ">= 5"), *beside_stock(spark, five, ">= 12")]
+    measures = [*compare_readers(spark, one, ">= 5"), *compare_readers(spark, five, ">= 12")]
     edv = make_branch(spark, TABLE, f"edv_{one}_again")
     edv.delete_keys(random_keys(spark, one, total), key="id").execute()
     main = rd.table(spark, TABLE)
     with_edv, without = side_by_side(lambda: aggregate(edv.read()), lambda: aggregate(main.read()), repeats=5)
-    found.append(ratio("aggregate of the key and two columns: EDV / no deletes", with_edv, without, "<= 1.3"))
+    measures.append(ratio("aggregate of the key and two columns: EDV / no deletes", with_edv, without, "<= 1.3"))
     with_edv, without = side_by_side(lambda: full_scan(edv.read()), lambda: full_scan(main.read()), repeats=5)
-    found.append(ratio("full scan of all columns: EDV / no deletes", with_edv, without, "<= 1.15"))
+    measures.append(ratio("full scan of all columns: EDV / no deletes", with_edv, without, "<= 1.15"))
     large = rd.table(spark, TABLE, branch=f"edv_{five}")
     plain = live_heap_mb(spark, lambda: aggregate(main.read()))
     above = round(live_heap_mb(spark, lambda: aggregate(large.read())) - plain, 1)
-    stock_above = round(live_heap_mb(spark, lambda: aggregate(stock(spark, TABLE, f"full_{five}"))) - plain, 1)
-    detail = {"iceberg_full_row_mb": stock_above, "no_deletes_mb": plain}
-    found.append(Measure(f"live heap above the scan without deletes, {five:,} keys", above, "<= 200", "MiB", detail))
-    return found
+    iceberg_above = round(
+        live_heap_mb(spark, lambda: aggregate(read_by_iceberg(spark, TABLE, f"full_{five}"))) - plain, 1
+    )
+    detail = {"iceberg_full_row_mb": iceberg_above, "no_deletes_mb": plain}
+    measures.append(Measure(f"live heap above the scan without deletes, {five:,} keys", above, "<= 200", "MiB", detail))
+    return measures
 
 
-def _many(spark: SparkSession, count: int, keys: int) -> list[Measure]:
-    """A hundred vectors of different ages with new rows between them, against one vector of the same keys."""
+def _measure_many_vectors(spark: SparkSession, count: int, keys: int) -> list[Measure]:
+    """Compares a hundred vectors of different ages, with new rows between them, with one vector of the same keys."""
     commits = 100
     many, single = make_branch(spark, TABLE, "many"), make_branch(spark, TABLE, "single")
     wanted = random_keys(spark, keys, count).withColumn("part", F.expr(f"pmod(xxhash64(id, 7), {commits})")).cache()
@@ -78,8 +95,8 @@ def _many(spark: SparkSession, count: int, keys: int) -> list[Measure]:
     return [ratio(f"{commits} vectors of different ages / 1 vector, {keys:,} keys", a, b, "<= 1.3")]
 
 
-def _writing(spark: SparkSession, count: int) -> list[Measure]:
-    """`delete_keys` does not scan, so the size of the table does not matter."""
+def _measure_writes(spark: SparkSession, count: int) -> list[Measure]:
+    """Measures `delete_keys` on two tables: it does not scan, so the size of the table does not matter."""
     small = "lake.bench.small"
     make_table(spark, small, count // 10, properties=VECTORS)
     keys = random_keys(spark, count // 20, count).cache()
@@ -94,9 +111,9 @@ def _writing(spark: SparkSession, count: int) -> list[Measure]:
     ]
 
 
-def _bytes(spark: SparkSession, count: int) -> list[Measure]:
-    """What a million deletes take on disk, as whole rows, as keys, and as a vector."""
-    found = []
+def _measure_bytes(spark: SparkSession, count: int) -> list[Measure]:
+    """Measures the bytes of a million deletes as whole rows, as keys, and as a vector."""
+    measures = []
     shapes = {
         "dense keys (1 in 10)": spark.range(0, count // 2, 10),
         "random keys": random_keys(spark, count // 20, count),
@@ -106,23 +123,25 @@ def _bytes(spark: SparkSession, count: int) -> list[Measure]:
         for encoding in ("deletion-vector", "full-row"):
             branch = make_branch(spark, TABLE, "sizes")
             sizes[encoding] = branch.delete_keys(keys, key="id", encoding=encoding).execute().bytes_added
-        small = _in_deltas(spark, keys)
-        whole = _whole_rows(spark, keys)
+        small = _delta_zstd_bytes(spark, keys)
+        whole = _whole_row_bytes(spark, keys)
         detail = {"edv_bytes": sizes["deletion-vector"], "key_only_bytes": sizes["full-row"], "whole_row_bytes": whole}
         detail["edv_delta_zstd_bytes"] = small
         goal = ">= 40" if "dense" in name else ""
-        found.append(
+        measures.append(
             Measure(f"bytes, {name}: whole rows / EDV", round(whole / sizes["deletion-vector"], 1), goal, detail=detail)
         )
-        found.append(Measure(f"bytes, {name}: whole rows / EDV as delta-zstd", round(whole / small, 1), detail=detail))
-        found.append(
+        measures.append(
+            Measure(f"bytes, {name}: whole rows / EDV as delta-zstd", round(whole / small, 1), detail=detail)
+        )
+        measures.append(
             Measure(f"bytes, {name}: whole rows / key-only file", round(whole / sizes["full-row"], 1), detail=detail)
         )
-    return found
+    return measures
 
 
-def _in_deltas(spark: SparkSession, keys: DataFrame) -> int:
-    """The size of a vector that stores its keys as compressed differences, which version 2 alone does."""
+def _delta_zstd_bytes(spark: SparkSession, keys: DataFrame) -> int:
+    """The size of a vector that stores its keys as compressed differences; only version 2 can."""
     settings = {"write.deletion-vector.compression": "delta-zstd", "write.delete.equality-vector.codecs": "long-signed"}
     names = ", ".join(f"'{name}'" for name in settings)
     text = ", ".join(f"'{name}'='{value}'" for name, value in settings.items())
@@ -133,8 +152,8 @@ def _in_deltas(spark: SparkSession, keys: DataFrame) -> int:
     return size
 
 
-def _whole_rows(spark: SparkSession, keys: DataFrame) -> int:
-    """The size of one Parquet file, as Iceberg writes it, with the whole rows of some keys."""
+def _whole_row_bytes(spark: SparkSession, keys: DataFrame) -> int:
+    """The size of one Parquet file that Iceberg writes with the whole rows of some keys."""
     name = "lake.bench.whole_rows"
     make_table(spark, name, 0)
     spark.table(TABLE).join(keys, "id").coalesce(1).sortWithinPartitions("id").writeTo(name).append()

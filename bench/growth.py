@@ -1,4 +1,4 @@
-"""How costs grow: of upserts, reads and resolving with the table, and of reads with the number of deleted keys."""
+"""Measure how costs grow: upserts, reads and resolves with the table, and reads with the number of deleted keys."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from bench.data import (
     make_table,
     on_new_branches,
     random_keys,
+    read_by_iceberg,
     rows,
-    stock,
 )
 from bench.measure import REPEATS, Measure, Timing, ratio, side_by_side
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TABLE = "lake.bench.growing"
 ICEBERG = "Iceberg's reader"
-# Of the rows of a scale: the sizes that the table passes through, the last two on demand only; and the keys.
+# Fractions of the rows of a scale: the sizes that the table passes through (the last two only on demand), and the keys.
 SIZES = (0.1, 0.25, 0.5, 1, 2.5, 5)
 UPSERTED = 1 / 1_000
 DELETED = (0, 1 / 200, 1 / 20, 1 / 4)
@@ -48,7 +48,7 @@ class Chart:
     axis: str = "rows in the table"
 
     def point(self, at: int, what: str, above: tuple[str, Timing], below: tuple[str, Timing]) -> Measure:
-        """A ratio of two lines at one place of the axis."""
+        """The ratio of two lines at one point of the axis."""
         measure = ratio(f"{what}: {above[0]} / {below[0]}", above[1], below[1])
         measure.detail |= {**vars(self), "at": at, "above": above[0], "below": below[0]}
         return measure
@@ -59,14 +59,18 @@ def run(spark: SparkSession, scale: str, rows_up_to: int | None = None) -> list[
     sizes = [size for part in SIZES if (size := int(top * part)) <= max(rows_up_to or top, int(top * SIZES[0]))]
     keys = int(top * UPSERTED)
     changes = {size: _grow(spark, before, size, keys) for before, size in zip([0, *sizes], sizes, strict=False)}
-    found = [*_upserts(spark, changes, keys), *_reads(spark, changes, keys), *_resolves(spark, sizes, keys)]
+    measures = [
+        *_measure_upserts(spark, changes, keys),
+        *_measure_reads(spark, changes, keys),
+        *_measure_resolves(spark, sizes, keys),
+    ]
     for some in changes.values():
         some.unpersist()
-    return found + _deletes(spark, min(top, sizes[-1]))
+    return measures + _measure_deletes(spark, min(top, sizes[-1]))
 
 
 def _grow(spark: SparkSession, before: int, size: int, keys: int) -> DataFrame:
-    """Lets the table grow, keeps its state on a branch, and makes changes all over it, one in eleven of them new."""
+    """Lets the table grow, keeps its state on a branch, and makes changes to all of it; one key in eleven is new."""
     if not before:
         make_table(spark, TABLE, 0, properties=ALWAYS_VECTORS | MERGE_ON_READ)
     rows(spark, before, size).writeTo(TABLE).append()
@@ -86,7 +90,7 @@ def _changes(size: int) -> str:
     return f"bench_changes_{size}"
 
 
-def _upserts(spark: SparkSession, changes: dict[int, DataFrame], keys: int) -> list[Measure]:
+def _measure_upserts(spark: SparkSession, changes: dict[int, DataFrame], keys: int) -> list[Measure]:
     def merge(size: int, table: rd.Table) -> None:
         spark.sql(UPSERT.format(target=f"{TABLE}.branch_{table.branch}", source=_changes(size)))
 
@@ -104,12 +108,12 @@ def _upserts(spark: SparkSession, changes: dict[int, DataFrame], keys: int) -> l
             ("Iceberg MERGE", merged),
             ("rowdelta upsert", upserted),
         )
-        for size, (merged, upserted) in _at_each(changes, partial(again, merge), partial(again, upsert)).items()
+        for size, (merged, upserted) in _time_at_each(changes, partial(again, merge), partial(again, upsert)).items()
     ]
 
 
-def _reads(spark: SparkSession, changes: dict[int, DataFrame], keys: int) -> list[Measure]:
-    """An aggregate after the upsert, by Iceberg's reader over files of keys and by ours over a vector."""
+def _measure_reads(spark: SparkSession, changes: dict[int, DataFrame], keys: int) -> list[Measure]:
+    """Measures an aggregate after the upsert, by Iceberg's reader over files of keys and by rowdelta over a vector."""
     expected = {}
     for size, some in changes.items():
         for kind, encoding in (("files", "full-row"), ("vectors", "deletion-vector")):
@@ -118,44 +122,44 @@ def _reads(spark: SparkSession, changes: dict[int, DataFrame], keys: int) -> lis
         expected[size] = _total(size) + some.where(F.col("id") >= size).agg(F.sum("id")).collect()[0][0]
 
     def theirs(size: int) -> Action:
-        return _reading(lambda: stock(spark, TABLE, f"files_{size}"), expected[size])
+        return _aggregate_action(lambda: read_by_iceberg(spark, TABLE, f"files_{size}"), expected[size])
 
     def ours(size: int) -> Action:
-        return _reading(rd.table(spark, TABLE, branch=f"vectors_{size}").read, expected[size])
+        return _aggregate_action(rd.table(spark, TABLE, branch=f"vectors_{size}").read, expected[size])
 
     def plain(size: int) -> Action:
-        return _reading(lambda: stock(spark, TABLE, _rows(size)), _total(size))
+        return _aggregate_action(lambda: read_by_iceberg(spark, TABLE, _rows(size)), _total(size))
 
-    chart, found = Chart("read", f"Aggregate, {keys:,} keys upserted"), []
-    for size, (iceberg, rowdelta, without) in _at_each(changes, theirs, ours, plain).items():
+    chart, measures = Chart("read", f"Aggregate, {keys:,} keys upserted"), []
+    for size, (iceberg, rowdelta, without) in _time_at_each(changes, theirs, ours, plain).items():
         what = f"aggregate over {size:,} rows, {keys:,} keys upserted"
-        found += [
+        measures += [
             chart.point(size, what, (ICEBERG, iceberg), ("rowdelta", rowdelta)),
             chart.point(size, what, ("rowdelta", rowdelta), ("no deletes", without)),
         ]
-    return found
+    return measures
 
 
-def _resolves(spark: SparkSession, sizes: list[int], keys: int) -> list[Measure]:
-    """Resolves the upsert that was read; there is no peer, so that a scan of the key column is the yardstick."""
+def _measure_resolves(spark: SparkSession, sizes: list[int], keys: int) -> list[Measure]:
+    """Measures the resolve of the upsert. There is no peer, so a scan of the key column is the yardstick."""
 
     def resolve(size: int) -> Action:
         return on_new_branches(spark, TABLE, f"vectors_{size}", lambda table: table.resolve(verify=False).execute())
 
     def scan(size: int) -> Action:
-        return lambda: stock(spark, TABLE, _rows(size)).agg(F.sum("id")).collect()
+        return lambda: read_by_iceberg(spark, TABLE, _rows(size)).agg(F.sum("id")).collect()
 
     chart = Chart("resolve", f"Resolve of {keys:,} keys")
     return [
         chart.point(
             size, f"{keys:,} keys in {size:,} rows", ("resolve", resolved), ("Iceberg's scan of the keys", scanned)
         )
-        for size, (resolved, scanned) in _at_each(sizes, resolve, scan).items()
+        for size, (resolved, scanned) in _time_at_each(sizes, resolve, scan).items()
     ]
 
 
-def _deletes(spark: SparkSession, size: int) -> list[Measure]:
-    """One table with more and more keys deleted, read by Iceberg, and by ours with both kinds of file."""
+def _measure_deletes(spark: SparkSession, size: int) -> list[Measure]:
+    """Measures reads with more and more keys deleted, by Iceberg, and by rowdelta with both kinds of file."""
     left = {}
     for part in DELETED:
         deleted = random_keys(spark, int(size * part), size)
@@ -167,42 +171,42 @@ def _deletes(spark: SparkSession, size: int) -> list[Measure]:
         left[number] = _total(size) - lost
 
     def theirs(number: int) -> Action:
-        return _reading(lambda: stock(spark, TABLE, f"full_{number}"), left[number])
+        return _aggregate_action(lambda: read_by_iceberg(spark, TABLE, f"full_{number}"), left[number])
 
     def ours(kind: str, number: int) -> Action:
-        return _reading(rd.table(spark, TABLE, branch=f"{kind}_{number}").read, left[number])
+        return _aggregate_action(rd.table(spark, TABLE, branch=f"{kind}_{number}").read, left[number])
 
     chart = Chart("deletes", f"Aggregate over {size:,} rows", "equality deletes in the table")
-    timings = _at_each(left, theirs, partial(ours, "full"), partial(ours, "edv"), repeats=2)
-    found = []
+    timings = _time_at_each(left, theirs, partial(ours, "full"), partial(ours, "edv"), repeats=2)
+    measures = []
     for number, (iceberg, files, vectors) in timings.items():
         what = f"aggregate over {size:,} rows, {number:,} equality deletes"
-        found += [
+        measures += [
             chart.point(number, what, (ICEBERG, iceberg), ("rowdelta, the same files", files)),
             chart.point(number, what, (ICEBERG, iceberg), ("rowdelta, vectors", vectors)),
         ]
-    return found
+    return measures
 
 
-def _at_each(
+def _time_at_each(
     places: Iterable[int], *kinds: Callable[[int], Action], repeats: int = REPEATS
 ) -> dict[int, tuple[Timing, ...]]:
-    """Times all actions of all places in turn: none has a warmer JVM, or a quieter machine, than another."""
+    """Times the actions of all points in turn, so that none has a warmer JVM or a quieter machine than another."""
     some = list(places)
     timings = iter(side_by_side(*(kind(place) for place in some for kind in kinds), repeats=repeats))
     return {place: tuple(next(timings) for _ in kinds) for place in some}
 
 
 def _total(size: int) -> int:
-    """What the ids of the table add up to."""
+    """The sum of the ids of the table."""
     return size * (size - 1) // 2
 
 
-def _reading(frame: Callable[[], DataFrame], total: int) -> Action:
-    """An aggregate whose answer is known: a fast reader that is wrong is worth nothing."""
+def _aggregate_action(frame: Callable[[], DataFrame], total: int) -> Action:
+    """Makes an action that aggregates and checks the sum: a fast reader that is wrong is worth nothing."""
 
     def read() -> None:
-        found = aggregate(frame())[0]
-        assert found == total, f"the ids add up to {found}, not {total}"
+        id_sum = aggregate(frame())[0]
+        assert id_sum == total, f"the ids add up to {id_sum}, not {total}"
 
     return read

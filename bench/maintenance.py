@@ -1,4 +1,4 @@
-"""Maintenance: what resolving costs beside a scan, what it saves readers and compaction, and the memory it takes."""
+"""Measure maintenance: the cost of a resolve against a scan, its memory, and what it saves readers and compaction."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bench.data import (
     make_table,
     on_new_branches,
     random_keys,
+    read_by_iceberg,
     rows,
-    stock,
 )
 from bench.debt import debt_of_many_files
 from bench.measure import REPEATS, WARM_UPS, Measure, Timing, live_heap_mb, ratio, side_by_side, time_of
@@ -34,13 +34,13 @@ COMMITS = 50
 def run(spark: SparkSession, scale: str) -> list[Measure]:
     size = SCALES[scale]
     make_table(spark, TABLE, size, properties=ALWAYS_VECTORS)
-    measures = [*_against_a_scan(spark, size), *_many_commits(spark, size), *_growth(spark, size)]
+    measures = [*_compare_with_scan(spark, size), *_measure_many_commits(spark, size), *_measure_growth(spark, size)]
     return [*measures, debt_of_many_files(spark)]
 
 
-def _against_a_scan(spark: SparkSession, size: int) -> list[Measure]:
+def _compare_with_scan(spark: SparkSession, size: int) -> list[Measure]:
     keys = size // 20
-    found = []
+    measures = []
     for encoding in ("deletion-vector", "full-row"):
         source = make_branch(spark, TABLE, f"keys_{encoding.replace('-', '_')}")
         source.delete_keys(random_keys(spark, keys, size), key="id", encoding=encoding).execute()
@@ -51,7 +51,7 @@ def _against_a_scan(spark: SparkSession, size: int) -> list[Measure]:
             lambda: spark.table(TABLE).agg(F.sum("id")).collect(),
             warm_ups=WARM_UPS,
         )
-        found.append(
+        measures.append(
             ratio(f"resolve {keys:,} keys, {encoding} / scan of the key column by Iceberg", resolve, scan, "<= 2.5")
         )
         if encoding == "deletion-vector":
@@ -59,12 +59,12 @@ def _against_a_scan(spark: SparkSession, size: int) -> list[Measure]:
                 on_new_branches(spark, TABLE, source.branch, lambda table: table.resolve(verify=True).execute(), 2),
                 repeats=1,
             )
-            found.append(ratio("resolve with verification / without", checked, Timing((resolve.best,)), ""))
-    return found
+            measures.append(ratio("resolve with verification / without", checked, Timing((resolve.best,)), ""))
+    return measures
 
 
-def _many_commits(spark: SparkSession, size: int) -> list[Measure]:
-    """Fifty commits of standard equality deletes with new rows between them, as a stream of changes leaves them."""
+def _measure_many_commits(spark: SparkSession, size: int) -> list[Measure]:
+    """Measures fifty commits of standard equality deletes, with new rows between them as in a stream of changes."""
     keys, source = size // 5, make_branch(spark, TABLE, "stream")
     wanted = random_keys(spark, keys, size).withColumn("part", F.expr(f"pmod(xxhash64(id, 7), {COMMITS})")).cache()
     wanted.count()
@@ -76,13 +76,15 @@ def _many_commits(spark: SparkSession, size: int) -> list[Measure]:
     held = live_heap_mb(
         spark, on_new_branches(spark, TABLE, "stream", lambda table: table.resolve(verify=False).execute(), 1)
     )
-    found = [Measure(f"resolve {keys:,} keys in {COMMITS} commits: heap above the start", held, "<= 300", "MiB")]
+    measures = [Measure(f"resolve {keys:,} keys in {COMMITS} commits: heap above the start", held, "<= 300", "MiB")]
     resolved = make_branch(spark, TABLE, "resolved", "stream")
     resolved.resolve(verify=False).execute()
     before, after = side_by_side(
-        lambda: aggregate(stock(spark, TABLE, "stream")), lambda: aggregate(stock(spark, TABLE, "resolved")), repeats=2
+        lambda: aggregate(read_by_iceberg(spark, TABLE, "stream")),
+        lambda: aggregate(read_by_iceberg(spark, TABLE, "resolved")),
+        repeats=2,
     )
-    found.append(
+    measures.append(
         ratio(f"aggregate by Iceberg, {COMMITS} commits of equality deletes: before / after", before, after, "")
     )
     theirs, ours = (
@@ -93,7 +95,7 @@ def _many_commits(spark: SparkSession, size: int) -> list[Measure]:
     measure = ratio("Iceberg rewrite_data_files alone / compact", alone, after_resolve, ">= 2")
     measure.detail["iceberg_heap_mb"] = live_heap_mb(spark, theirs)
     measure.detail["compact_heap_mb"] = live_heap_mb(spark, ours)
-    return [*found, measure]
+    return [*measures, measure]
 
 
 def _rewrite(spark: SparkSession, table: rd.Table) -> None:
@@ -105,15 +107,15 @@ def _compact(table: rd.Table) -> None:
     table.compact(options={"rewrite-all": "true"}, verify=False).execute()
 
 
-def _growth(spark: SparkSession, size: int) -> list[Measure]:
-    """The table grows tenfold; the keys stay in the same files."""
+def _measure_growth(spark: SparkSession, size: int) -> list[Measure]:
+    """Measures a resolve while the table grows tenfold and the keys stay in the same files."""
     piece = size // 10
     grown, base = side_by_side(_resolve_first(spark, piece, 10), _resolve_first(spark, piece, 1))
     return [ratio(f"resolve of keys in {piece:,} rows: table of {size:,} rows / of {piece:,}", grown, base, "<= 1.5")]
 
 
 def _resolve_first(spark: SparkSession, piece: int, pieces: int) -> Callable[[], None]:
-    """Resolves keys of the first piece of a table, each time on another branch that was made before."""
+    """Makes an action that resolves keys of the first piece of a table, on another prepared branch each time."""
     name, tables = f"{TABLE}_{pieces}", []
     make_table(spark, name, piece)
     for number in range(1, pieces):

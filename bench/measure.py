@@ -1,4 +1,4 @@
-"""Times, ratios and memory: what every benchmark needs."""
+"""Measure times, ratios and memory, for every benchmark."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REPEATS = 3
-WARM_UPS = 4  # an action of many parts is still compiled while it runs the first times
+WARM_UPS = 4  # the JVM still compiles a complex action during its first runs
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of each repeat; the runs before them, that only warm up, are left out."""
+    """Seconds of each repeat, without the warm-up runs."""
 
     seconds: tuple[float, ...]
     warm_ups: int = 1
@@ -36,7 +36,7 @@ class Timing:
 
 @dataclass
 class Measure:
-    """One line of a report: a number, the goal that it should meet, and what it is made of."""
+    """One line of a report: a number, the goal that it should meet, and the details behind it."""
 
     name: str
     value: float
@@ -46,7 +46,7 @@ class Measure:
 
 
 def time_of(action: Callable[[], Any], repeats: int = REPEATS) -> Timing:
-    """Runs an action once to warm up, then some times more."""
+    """Times the repeats of an action after one warm-up run."""
     action()
     return Timing(tuple(seconds_of(action) for _ in range(repeats)))
 
@@ -57,10 +57,10 @@ def side_by_side(
     """Times several actions in turn, so that a slow moment of the machine hits all of them.
 
     Args:
-        actions: What is timed.
-        repeats: How often, after some turns that warm up.
-        warm_ups: How many of these there are.
-        spark: Collects its garbage before each action, where one leaves so much that the next would pay for it.
+        actions: The actions to time.
+        repeats: How many turns are timed.
+        warm_ups: How many turns warm up first.
+        spark: If given, collects the garbage of its JVM before each action, so that no action pays for the one before.
     """
 
     def clean_seconds(action: Callable[[], Any]) -> float:
@@ -73,19 +73,19 @@ def side_by_side(
 
 
 def after_warm_up(turns: Sequence[Sequence[float]], warm_ups: int = 1) -> list[Timing]:
-    """The times of some actions by turns; the first turns warm up."""
+    """The timing of each action from the seconds of all turns, without the warm-up turns."""
     return [Timing(tuple(some), warm_ups) for some in zip(*turns[warm_ups:], strict=True)]
 
 
 def seconds_of(action: Callable[[], Any]) -> float:
-    """The time of one run."""
+    """Runs an action and returns its seconds."""
     started = time.perf_counter()
     action()
     return time.perf_counter() - started
 
 
 def ratio(name: str, above: Timing, below: Timing, goal: str = "") -> Measure:
-    """The best time of one thing over the best time of another, with the range over the repeats."""
+    """The best time of one action divided by the best time of another, with the range over the repeats."""
     pairs = [a / b for a, b in zip(above.seconds, below.seconds, strict=True)]
     detail = {
         "above_seconds": [round(s, 3) for s in above.seconds],
@@ -97,17 +97,17 @@ def ratio(name: str, above: Timing, below: Timing, goal: str = "") -> Measure:
 
 
 def live_heap_mb(spark: SparkSession, action: Callable[[], Any]) -> float:
-    """The most that stayed in the heap after a garbage collection while an action ran, in MiB, above the start.
+    """The peak of live heap while an action runs, in MiB above the start.
 
-    What a collection leaves is what the action really holds; the garbage between two collections says nothing.
+    Live heap is what a garbage collection leaves: what the action really holds, without garbage.
     """
     heap_left(spark)
     start = sum(int(pool.getUsage().getUsed()) for pool in _heap_pools(spark))
-    return float(round((max(start, _most(lambda: heap_left(spark), action, 0.15)) - start) / 2**20, 1))
+    return float(round((max(start, _peak(lambda: heap_left(spark), action, 0.15)) - start) / 2**20, 1))
 
 
 def heap_left(spark: SparkSession) -> int:
-    """Bytes that a garbage collection leaves in the heap."""
+    """The bytes that a garbage collection leaves in the heap."""
     jvm: Any = spark._jvm
     jvm.System.gc()
     usages = [pool.getCollectionUsage() for pool in _heap_pools(spark)]
@@ -121,13 +121,13 @@ def _heap_pools(spark: SparkSession) -> list[Any]:
 
 
 def driver_peak_mb(action: Callable[[], Any]) -> float:
-    """The most that this Python process grew while an action ran, in MiB."""
+    """The peak growth of this Python process while an action runs, in MiB."""
     start = _resident()
-    return round((max(start, _most(_resident, action, 0.02)) - start) / 2**20, 1)
+    return round((max(start, _peak(_resident, action, 0.02)) - start) / 2**20, 1)
 
 
 def resident_mb() -> float:
-    """What this Python process takes, in MiB."""
+    """The resident memory of this Python process, in MiB."""
     return round(_resident() / 2**20, 2)
 
 
@@ -135,8 +135,8 @@ def _resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _most(measure: Callable[[], int], action: Callable[[], Any], seconds: float) -> int:
-    """The largest of the values that are measured every so many seconds while an action runs."""
+def _peak(measure: Callable[[], int], action: Callable[[], Any], seconds: float) -> int:
+    """The largest value of a measurement that is repeated every few seconds while an action runs."""
     most, done = [0], threading.Event()
 
     def watch() -> None:

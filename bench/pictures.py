@@ -1,6 +1,6 @@
-"""The growth section as pictures: one for the README, and one of all that grows with the table.
+"""Draw the growth section: one picture for the README, and one of everything that grows with the table.
 
-A point is the best time of its repeats, and its bar goes up to the slowest. All axes are linear and start at zero.
+A point is the best time of its repeats, and its bar extends to the slowest. All axes are linear and start at zero.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PANEL = (5.2, 4.0)
 
 @dataclass
 class Chart:
-    """The lines of one chart: seconds of each repeat, by name and by place on the axis."""
+    """The lines of one chart: the seconds of each repeat, by name and by position on the axis."""
 
     title: str
     axis: str
@@ -64,7 +64,7 @@ def draw(section: dict[str, Any], folder: Path) -> list[Path]:
 
 
 def charts_of(measures: list[dict[str, Any]]) -> dict[str, Chart]:
-    """Every measure of growth is a ratio of two lines, at one place of its chart."""
+    """Collects the charts: every measure of growth is a ratio of two lines at one point of a chart."""
     charts: dict[str, Chart] = {}
     for detail in (measure["detail"] for measure in measures):
         chart = charts.setdefault(detail["chart"], Chart(detail["title"], detail["axis"]))
@@ -74,7 +74,7 @@ def charts_of(measures: list[dict[str, Any]]) -> dict[str, Chart]:
 
 
 def with_resolve(upserts: Chart, resolves: Chart) -> Chart:
-    """Upserts as they are, and as dear as they get when each is resolved at once: what MERGE does in one step."""
+    """Adds a line for upserts that are resolved at once: together they do what MERGE does in one step."""
     later = resolves.lines["resolve"]
     both = {
         at: [a + b for a, b in zip(seconds, later[at], strict=True)]
@@ -85,7 +85,7 @@ def with_resolve(upserts: Chart, resolves: Chart) -> Chart:
 
 def _panel(axes: Axes, chart: Chart) -> None:
     highest = 0.0
-    # The legend has the order of the lines at the right end.
+    # The legend lists the lines in their order at the right end.
     for name, points in sorted(chart.lines.items(), key=lambda line: -min(line[1][max(line[1])])):
         best = [min(seconds) for seconds in points.values()]
         slower = [max(seconds) - min(seconds) for seconds in points.values()]
@@ -108,7 +108,7 @@ def _panel(axes: Axes, chart: Chart) -> None:
 
 
 def _count(value: float, _: int) -> str:
-    """A tick of an axis: 500, 20K or 2M."""
+    """Formats a tick of an axis: 500, 20K or 2M."""
     for size, unit in ((1_000_000, "M"), (1_000, "K")):
         if abs(value) >= size:
             return f"{value / size:g}{unit}"

@@ -1,7 +1,7 @@
-"""Results as JSON for programs, as tables for people, and as pictures.
+"""Keep the results of one scale as JSON, and render them as Markdown.
 
-A report is the JSON file of one scale. A run replaces the sections that it measured and keeps the others, each with
-the day and the environment of its own run.
+A run replaces the sections that it measured and keeps the others. Each section has the day and the environment of its
+own run.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 Report = dict[str, Any]
 MARKS = {True: "yes", False: "**no**", None: ""}
 EXPLANATION = (
-    "A result is a ratio of best times, or a number with its unit. The range is that of the ratio over the repeats, "
-    "and the runs are those that warm up and those that count. Goals are set for the large scale."
+    "A result is a ratio of best times, or a number with its unit. The range is that of the ratio over the repeats. "
+    "The column `runs` counts warm-up runs + timed runs. Goals are set for the large scale."
 )
 
 
 def load(path: Path, scale: str) -> Report:
-    """The report of a file, or an empty one where there is none of this scale."""
+    """Reads the report of a file, or starts an empty one if the file has none of this scale."""
     report: Report = json.loads(path.read_text()) if path.exists() else {}
     return report if report.get("scale") == scale else {"scale": scale, "rows": SCALES[scale], "sections": {}}
 
 
 def add(report: Report, name: str, title: str, measures: list[Measure]) -> None:
-    """Puts a section in the place of an older one of its name."""
+    """Adds a section, or replaces the older section of that name."""
     report["sections"][name] = {
         "title": title,
         "measured": dt.datetime.now(tz=dt.timezone.utc).date().isoformat(),
@@ -48,7 +48,7 @@ def write(report: Report, path: Path) -> None:
 
 
 def markdown(report: Report) -> str:
-    """The whole report; the marks around each table let a page of the docs take it in."""
+    """Renders the whole report; the markers around each table let a page of the docs include it."""
     sections = report["sections"]
     met = [met_goal(measure) for section in sections.values() for measure in section["measures"]]
     parts = [
@@ -59,13 +59,13 @@ def markdown(report: Report) -> str:
         parts += [
             f"## {section['title']}",
             f"<!-- --8<-- [start:{name}] -->\n{table(section['measures'])}\n<!-- --8<-- [end:{name}] -->",
-            f"Measured on {section['measured']}: {described(section['environment'])}.",
+            f"Measured on {section['measured']}: {describe(section['environment'])}.",
         ]
     return "\n\n".join(parts) + "\n"
 
 
-def described(where: dict[str, str]) -> str:
-    """An environment in one line."""
+def describe(where: dict[str, str]) -> str:
+    """Describes an environment in one line."""
     named = ", ".join(f"{name} {value}" for name, value in where.items() if name not in {"machine", "spark"})
     return f"{where['machine']}; {where['spark']}; {named}"
 
@@ -89,7 +89,7 @@ def table(measures: list[dict[str, Any]]) -> str:
 
 
 def met_goal(measure: dict[str, Any]) -> bool | None:
-    """Whether a goal such as `>= 5` is met; `none` stands for no growth at all, and other words need a reader."""
+    """Whether a goal such as `>= 5` is met; `none` means no growth at all, and None that a reader must judge."""
     match measure["goal"].split():
         case [">=", limit]:
             return bool(measure["value"] >= float(limit))
@@ -102,7 +102,7 @@ def met_goal(measure: dict[str, Any]) -> bool | None:
 
 
 def _best(detail: dict[str, Any]) -> str:
-    """The two times that a ratio is made of."""
+    """The two times behind a ratio."""
     if "above_seconds" not in detail:
         return ""
     return f"{min(detail['above_seconds']):.2f} / {min(detail['below_seconds']):.2f}"

@@ -1,7 +1,7 @@
-"""The driver of a long stream: what it keeps after a warm-up, and some hundred micro-batches later.
+"""Measure the memory of a driver in a long stream: after a warm-up, and some hundred micro-batches later.
 
-It runs in a process of its own, with the executor in another one. In a local Spark both are the same, and what tasks
-leave behind would count: Iceberg's vectorized reader keeps half a kilobyte of every file that it has ever opened.
+The driver runs in a separate process, and the executor in another. In local mode they share a process, and memory that
+tasks leave behind would count: Iceberg's vectorized reader keeps half a kilobyte of every file that it has opened.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ ROWS = 200_000
 CHANGES = 1_000
 RETAINED = 10
 CLUSTER = "local-cluster[1,2,2048]"
-LOOKS = 3  # the least of them is what is kept
-SETTLED = 5  # so many collections in a row must free nothing
+SAMPLES = 3  # the result is their minimum
+SETTLED = 5  # this many collections in a row must free nothing
 
 
-def measured(warm_up: int, batches: int, rest: float) -> dict[str, list[float]]:
-    """MiB of Python's process and of the driver's heap: three looks after the warm-up, and as many some batches later.
+def measure_memory(warm_up: int, batches: int, rest: float) -> dict[str, list[float]]:
+    """Samples the MiB of the Python process and of the driver's heap, after the warm-up and again some batches later.
 
     Args:
-        warm_up: How many batches come first.
-        batches: How many come between a look and its counterpart.
-        rest: Seconds to wait before each look: Spark's pools end threads that had nothing to do for a minute.
+        warm_up: The number of warm-up batches.
+        batches: The number of batches between the two groups of samples.
+        rest: Seconds to wait before each sample: Spark's pools end threads that were idle for a minute.
     """
     arguments = [str(warm_up), str(batches), str(rest)]
     done = subprocess.run(
         [sys.executable, "-m", "bench.stream_memory", *arguments], check=True, stdout=subprocess.PIPE, text=True
     )
-    found: dict[str, list[float]] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
+    samples: dict[str, list[float]] = json.loads(done.stdout.strip().splitlines()[-1])
+    return samples
 
 
 def main() -> None:
@@ -61,51 +61,58 @@ def main() -> None:
         spark = rd.session(Path(folder) / "warehouse", config={"spark.master": CLUSTER})
         try:
             starts = (arguments.warm_up, arguments.warm_up + arguments.batches)
-            looks = {start + later * arguments.batches // 10 for start in starts for later in range(LOOKS)}
-            assert len(looks) == 2 * LOOKS, "too few batches"
-            kept = _stream(spark, Path(folder) / "checkpoint", looks, arguments.rest)
+            sampled = {start + later * arguments.batches // 10 for start in starts for later in range(SAMPLES)}
+            assert len(sampled) == 2 * SAMPLES, "too few batches"
+            samples = _run_stream(spark, Path(folder) / "checkpoint", sampled, arguments.rest)
         finally:
             spark.stop()
-    print(json.dumps({"python": [one for one, _ in kept], "heap": [other for _, other in kept]}))
+    print(json.dumps({"python": [python for python, _ in samples], "heap": [heap for _, heap in samples]}))
 
 
-def _stream(spark: SparkSession, checkpoint: Path, looks: set[int], rest: float) -> list[tuple[float, float]]:
-    """Runs a stream that resolves and expires, and looks at the memory after some of its batches."""
+def _run_stream(spark: SparkSession, checkpoint: Path, sampled: set[int], rest: float) -> list[tuple[float, float]]:
+    """Runs a stream that resolves and expires, and samples the memory after the given batches."""
     expiry = {"max-snapshot-age-ms": 1, "min-snapshots-to-keep": RETAINED}
     properties = {f"history.expire.{key}": str(value) for key, value in expiry.items()}
     make_table(spark, TABLE, ROWS, properties=VECTORS | MERGE_ON_READ | properties)
-    kept: list[tuple[float, float]] = []
+    samples: list[tuple[float, float]] = []
     over = threading.Event()
 
-    def look(progress: rd.cdc.BatchProgress) -> None:
-        if progress.batch_id in looks:
+    def take_sample(progress: rd.cdc.BatchProgress) -> None:
+        if progress.batch_id in sampled:
             time.sleep(rest)
-            kept.append(_kept_mb(spark))
-        if progress.batch_id >= max(looks):
+            samples.append(_settled_mb(spark))
+        if progress.batch_id >= max(sampled):
             over.set()
 
     stream = rd.cdc.stream(
-        _changes(spark), rd.table(spark, TABLE), "id", tie="any", resolve_every=10, expire_every=10, on_progress=look
+        _changes(spark),
+        rd.table(spark, TABLE),
+        "id",
+        tie="any",
+        resolve_every=10,
+        expire_every=10,
+        on_progress=take_sample,
     )
     running = stream.start(str(checkpoint))
     while not over.is_set() and not running.await_termination(1):
         pass
     running.stop()
-    if len(kept) < len(looks):
-        raise RuntimeError(f"the stream ended after {len(kept)} of {len(looks)} looks at its memory")
-    return kept
+    if len(samples) < len(sampled):
+        raise RuntimeError(f"the stream ended after {len(samples)} of {len(sampled)} samples of its memory")
+    return samples
 
 
 def _changes(spark: SparkSession) -> DataFrame:
-    """The same changes for every batch, from a source that remembers nothing: one of files keeps the name of each."""
+    """The same changes for every batch, from a source without memory; a file source would keep every file name."""
     source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", CHANGES).option("numPartitions", 1)
     return source.load().selectExpr(f"(value % {CHANGES}) * {ROWS // CHANGES} id").selectExpr(*OF_ID)
 
 
-def _kept_mb(spark: SparkSession) -> tuple[float, float]:
-    """Memory of this process, and what collections leave in the heap once one more of them frees nothing.
+def _settled_mb(spark: SparkSession) -> tuple[float, float]:
+    """Measures this process, and what collections leave in the heap once further collections free nothing.
 
-    Three of them can leave 10 MiB too much: Spark and Java let go of some things only after they were found unused.
+    Three collections can leave 10 MiB too much: Spark and Java release some objects only after a collection found them
+    unused.
     """
     gc.collect()
     left = [heap_left(spark)]

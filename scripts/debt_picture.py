@@ -1,7 +1,7 @@
-"""Draws docs/images/debt.png: the delete debt of a small table that takes upserts in five regions.
+"""Draw docs/images/debt.png: the delete debt of a small table that takes upserts in five regions.
 
-Run it with `.venv/bin/python scripts/debt_picture.py`. It makes a warehouse of its own and removes it again; the text
-of the same report goes to the standard output.
+Run it with `.venv/bin/python scripts/debt_picture.py`. It creates a temporary warehouse, removes it afterwards, and
+prints the text of the same report.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ REGIONS = "element_at(array('EU', 'US', 'US', 'US', 'APAC', 'APAC', 'LATAM', 'EU
 
 
 def main() -> None:
-    """Makes the table, changes it, and draws its debt."""
+    """Creates the table, changes it, and draws its debt."""
     with tempfile.TemporaryDirectory() as folder:
         spark = rd.session(folder)
         spark.sql("CREATE NAMESPACE lake.db")

@@ -1,7 +1,7 @@
-"""Draws the diagrams of docs/concepts.md as SVG files: `.venv/bin/python scripts/diagrams.py` writes them anew.
+"""Draw the diagrams of docs/concepts.md as SVG files: run `.venv/bin/python scripts/diagrams.py` to update them.
 
-Each is plain shapes and text on a light card, so that it looks the same on GitHub, in either scheme of the site, and
-without a network.
+Each diagram has only shapes and text on a light card, so that it looks the same on GitHub, in both colour schemes of
+the site, and without a network.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 IMAGES: Final = Path(__file__).resolve().parent.parent / "docs" / "images"
 INK, GREY = "#263238", "#78909c"
-# Fill and line of what a box stands for.
+# The fill and the line colour of each kind of box.
 COLOURS: Final = {
     "data": ("#e8eaf6", "#3f51b5"),
     "where": ("#e0f2f1", "#00796b"),
@@ -26,7 +26,7 @@ COLOURS: Final = {
 
 @dataclass
 class Drawing:
-    """A picture that is being put together."""
+    """A diagram that is drawn part by part."""
 
     title: str
     width: int
@@ -34,7 +34,7 @@ class Drawing:
     parts: list[str] = field(default_factory=list)
 
     def text(self, x: int, y: int, text: str, *, size: int = 14, anchor: str = "middle", look: str = "") -> None:
-        """A line of text; `look` may have `bold`, `mono`, `grey` or `struck`."""
+        """Adds a line of text; `look` can contain `bold`, `mono`, `grey` and `struck`."""
         style = f'font-size="{size}" text-anchor="{anchor}" fill="{GREY if "grey" in look else INK}"'
         style += ' font-weight="600"' if "bold" in look else ""
         style += ' font-family="ui-monospace, Menlo, Consolas, monospace"' if "mono" in look else ""
@@ -42,7 +42,7 @@ class Drawing:
         self.parts.append(f'<text x="{x}" y="{y}" {style} xml:space="preserve">{escape(text)}</text>')
 
     def box(self, place: tuple[int, int, int, int], kind: str, *lines: str, look: str = "") -> None:
-        """A box with lines of text in its middle; `place` is x, y, width and height."""
+        """Adds a box with centred lines of text; `place` is x, y, width and height."""
         x, y, width, height = place
         fill, line = COLOURS[kind]
         self.parts.append(
@@ -54,7 +54,7 @@ class Drawing:
             self.text(x + width // 2, top + 20 * number, text, size=13, look=f"{look} {first}")
 
     def arrow(self, *points: tuple[int, int], kind: str = "step", dashed: bool = False) -> None:
-        """A line through some points, with a head at its end."""
+        """Adds a line through some points, with an arrowhead at its end."""
         path = " L ".join(f"{x} {y}" for x, y in points)
         dashes = ' stroke-dasharray="5 4"' if dashed else ""
         line = COLOURS[kind][1]
@@ -63,7 +63,7 @@ class Drawing:
         )
 
     def svg(self) -> str:
-        """The picture as a document."""
+        """Renders the diagram as an SVG document."""
         heads = "".join(
             f'<marker id="{kind}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" '
             f'orient="auto-start-reverse"><path d="M 0 0 L 10 5 L 0 10 z" fill="{line}"/></marker>'
@@ -86,7 +86,7 @@ class Drawing:
 
 
 def four_ways() -> Drawing:
-    """Deletes by position and by key, in their four forms."""
+    """Shows deletes by position and by key, in their four forms."""
     drawing = Drawing("Four ways to delete one row of a data file", 760, 300)
     drawing.text(120, 36, "data file a.parquet", look="bold")
     drawing.text(372, 36, "says where", look="bold")
@@ -94,7 +94,7 @@ def four_ways() -> Drawing:
     drawing.box((30, 56, 180, 216), "data")
     for number, row in enumerate(["pos   id   status", "  0    5   new   ", "  1    7   paid  ", "  2    9   new   "]):
         look = "mono grey" if number == 0 else "mono"
-        if number == 2:  # noqa: PLR2004 - the row that goes
+        if number == 2:  # noqa: PLR2004 - the deleted row
             drawing.box((38, 158, 164, 30), "gone")
         drawing.text(120, 94 + 42 * number, row, look=look)
     drawing.box(
@@ -109,7 +109,7 @@ def four_ways() -> Drawing:
 
 
 def upsert_and_merge() -> Drawing:
-    """What MERGE reads and what an upsert does not."""
+    """Shows what MERGE reads and an upsert does not."""
     drawing = Drawing("MERGE joins the changes with the table; an upsert writes rows and keys", 760, 300)
     drawing.text(190, 36, "MERGE", size=15, look="bold")
     drawing.text(570, 36, "upsert", size=15, look="bold")
@@ -130,12 +130,12 @@ def upsert_and_merge() -> Drawing:
     drawing.box((620, 150, 110, 50), "which", "keys", "as a bitmap")
     drawing.arrow((546, 82), (620, 82))
     drawing.arrow((546, 82), (584, 82), (584, 175), (620, 175))
-    drawing.text(576, 262, "costs the changes alone", look="grey")
+    drawing.text(576, 262, "costs only the changes", look="grey")
     return drawing
 
 
 def sequence() -> Drawing:
-    """One key through three commits."""
+    """Shows one key through three commits."""
     drawing = Drawing("A delete by key applies to rows of older commits only", 760, 270)
     for number, (title, rows, keys, seen) in enumerate(
         [
@@ -152,12 +152,12 @@ def sequence() -> Drawing:
             drawing.box((x, 122, 150, 40), "which", keys)
             drawing.arrow((x, 142), (x - 62, 142), (x - 62, 98), kind="which")
         drawing.text(x + 100, 206, f"visible: {seen}", look="mono")
-    drawing.text(380, 246, "Its own rows are as old as an upsert's keys are, and stay.", look="grey")
+    drawing.text(380, 246, "The new rows of an upsert are as old as its keys, so they stay.", look="grey")
     return drawing
 
 
 def scope() -> Drawing:
-    """Deletes of a partition and of the whole table."""
+    """Shows a delete of a partition and a delete of the whole table."""
     drawing = Drawing("A delete of one partition, and a delete of the whole table", 760, 230)
     for number, region in enumerate(["EU", "US"]):
         y = 30 + 100 * number
@@ -174,7 +174,7 @@ def scope() -> Drawing:
 
 
 def choice() -> Drawing:
-    """How the encoding of a batch of keys is chosen."""
+    """Shows how the encoding for a batch of keys is chosen."""
     drawing = Drawing("How the keys of a batch are written", 760, 320)
     questions = [
         ("one column, of a type that fits a bitmap?", "long; others by a codec"),
@@ -200,7 +200,7 @@ def choice() -> Drawing:
 
 
 def branches() -> Drawing:
-    """Vectors on a branch, resolved states on main."""
+    """Shows vectors on a branch and resolved states on main."""
     drawing = Drawing("Upserts on a branch; resolve publishes to main", 760, 200)
     drawing.text(30, 62, "main", anchor="start", look="mono bold")
     drawing.text(30, 142, "ingest", anchor="start", look="mono bold")

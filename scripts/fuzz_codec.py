@@ -1,7 +1,7 @@
-"""Throw damaged bytes at every decoder of `rowdelta.codec`: each must refuse with a FormatError or decode consistently.
+"""Fuzz every decoder of `rowdelta.codec` with damaged bytes: it must raise a FormatError or decode consistently.
 
-Checksums are put right again after most mutations, so that the checks behind them are reached. Any other exception, an
-input that takes more than two seconds, memory out of proportion, and a crash of the interpreter count as failures.
+Most mutated inputs get a correct checksum again, so that the checks behind it are reached. Any other exception, an
+input that takes more than two seconds, excessive memory, and a crash of the interpreter count as failures.
 
     python scripts/fuzz_codec.py --mutations 1000000 --seed 1 --jobs 2
 """
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 SLOW_SECONDS = 2.0
-ADDRESS_SPACE_BYTES = 2 * 2**30  # above what the process has at its start
-RESIDENT_BYTES = 512 * 2**20  # likewise
+ADDRESS_SPACE_BYTES = 2 * 2**30  # above the memory of the process at its start
+RESIDENT_BYTES = 512 * 2**20  # as above
 LISTED = 1_000_000
 INTERESTING = (0, 1, 2, 0x7F, 0x80, 0xFF, 0xFFF, 0x1000, 0x7FFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1)
 
@@ -83,7 +83,7 @@ def mutate(data: bytes, rng: Rng, others: Sequence[bytes]) -> bytes:
 
 
 def bitmaps() -> list[BitMap64]:
-    """Give sets of every container kind, in one and in many 32-bit bitmaps."""
+    """Return sets with every kind of container, in one and in many 32-bit bitmaps."""
     rng = np.random.default_rng(0)
     values: list[Any] = [
         [],
@@ -101,7 +101,7 @@ def bitmaps() -> list[BitMap64]:
 
 
 def check_bitmap(bitmap: BitMap64, limit: int) -> None:
-    """Fail unless a decoded bitmap agrees with itself."""
+    """Fail unless a decoded bitmap is consistent."""
     if codec.decode64(codec.encode64(bitmap, high_key_limit=limit), high_key_limit=limit) != bitmap:
         raise AssertionError("re-encoding gives another set")
     if len(bitmap) <= LISTED:
@@ -130,7 +130,7 @@ def decode_vector(data: bytes) -> None:
 
 
 def decode_puffin(data: bytes) -> None:
-    """Read a footer and all blobs that can be read."""
+    """Read a footer and its blobs."""
     source = codec.BytesSource(data)
     for blob in codec.read_puffin(source).blobs:
         codec.read_blob(source, blob, limit=2**24)
@@ -143,7 +143,7 @@ def decode_set(data: bytes) -> None:
 
 
 def decode_hashed(data: bytes) -> None:
-    """Decode hashed keys, and write all of them again."""
+    """Decode hashed keys, and encode them again."""
     keys = codec.decode_hashed(data, limit=2**24).keys
     if keys.nbytes < LISTED:
         again = codec.decode_hashed(codec.encode_hashed(np.zeros(keys.num_rows, np.int64), keys)).keys
@@ -152,7 +152,7 @@ def decode_hashed(data: bytes) -> None:
 
 
 def decode_edv(data: bytes) -> None:
-    """Decode a file of an equality delete vector."""
+    """Decode a file with an equality delete vector."""
     vector = codec.decode_edv_file(codec.BytesSource(data))
     if codec.decode_edv_file(codec.BytesSource(codec.encode_edv_file(vector))) != vector:
         raise AssertionError("re-encoding gives another vector")
@@ -168,12 +168,12 @@ def decode_inline(data: bytes) -> None:
 
 
 def keep(data: bytes, _rng: Rng) -> bytes:
-    """Repair nothing."""
+    """Return the input without a repair."""
     return data
 
 
 def reframe(data: bytes, rng: Rng) -> bytes:
-    """Give a vector its length and checksum back, mostly its magic too."""
+    """Restore the length and the checksum of a vector, and usually its magic."""
     content = data[4:-4]
     if rng.random() < 0.8:  # noqa: PLR2004
         content = VECTOR_MAGIC + content[4:]
@@ -181,7 +181,7 @@ def reframe(data: bytes, rng: Rng) -> bytes:
 
 
 def retail(data: bytes, rng: Rng) -> bytes:
-    """Give a Puffin file its magic and footer size back."""
+    """Restore the magic and the footer size of a Puffin file."""
     at = data.rfind(b"PFA1{")
     if at < 0 or rng.random() < 0.2:  # noqa: PLR2004
         return data
@@ -190,13 +190,13 @@ def retail(data: bytes, rng: Rng) -> bytes:
 
 
 def rechecksum(data: bytes, rng: Rng) -> bytes:
-    """Give a set or hashed keys their checksum back."""
+    """Restore the checksum of a set or of hashed keys."""
     content = data[:-4]
     return content + zlib.crc32(content).to_bytes(4, "little") if rng.random() < 0.95 else data  # noqa: PLR2004
 
 
 def rechecksum_hashed(data: bytes, rng: Rng) -> bytes:
-    """Damage the Arrow stream inside a blob whose outside is right, or only put the checksum right."""
+    """Damage the Arrow stream inside an otherwise valid blob, or restore only the checksum."""
     valid = HASHED[int(rng.integers(0, len(HASHED)))]
     if rng.random() < 0.4:  # noqa: PLR2004
         return rechecksum(data, rng)
@@ -208,7 +208,7 @@ def rechecksum_hashed(data: bytes, rng: Rng) -> bytes:
 
 
 def reframe_edv(data: bytes, rng: Rng) -> bytes:
-    """Put the file right, and half of the time the vector in it."""
+    """Restore the file, and half of the time the vector in it."""
     file = retail(data, rng)
     at = file.rfind(b"PFA1{")
     if at < 12 or rng.random() < 0.5:  # noqa: PLR2004
@@ -217,7 +217,7 @@ def reframe_edv(data: bytes, rng: Rng) -> bytes:
 
 
 def inline_json(data: bytes, rng: Rng) -> bytes:
-    """Turn mutated content into a descriptor, whose text is mutated in turn now and then."""
+    """Turn mutated content into a descriptor, and sometimes mutate its text too."""
     text = z85_encode(data)
     if rng.random() < 0.3:  # noqa: PLR2004
         text = mutate(text.encode(), rng, [b"##093", b"00000"]).decode("latin-1")
@@ -229,7 +229,7 @@ def inline_json(data: bytes, rng: Rng) -> bytes:
 
 
 def hashed_seeds() -> list[bytes]:
-    """Give blobs of keys of several types."""
+    """Return blobs with keys of several types."""
     tables = [
         pa.table({"a": ["x", "yy", None], "b": [1, 2, 3]}),
         pa.table({"a": pa.array([b"1", b"22"], pa.binary()), "d": pa.array([1, 2], pa.date32())}),
@@ -242,7 +242,7 @@ HASHED = hashed_seeds()
 
 
 def targets() -> list[Target]:
-    """List what is fuzzed."""
+    """List the decoders to fuzz."""
     sets = bitmaps()
     vectors = [codec.encode_vector(bitmap) for bitmap in sets]
     edv = codec.EqualityDeleteVector
@@ -272,19 +272,19 @@ def targets() -> list[Target]:
 
 
 def resident() -> int:
-    """Give the most memory that the process has had."""
+    """Return the peak memory of the process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def limit_memory() -> None:
-    """Make allocations out of proportion fail."""
+    """Make excessive allocations fail."""
     with open("/proc/self/statm") as statm:  # noqa: PTH123
         current = int(statm.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (current + ADDRESS_SPACE_BYTES,) * 2)
 
 
 def work(seed: int, mutations: int, progress: Any, results: Any) -> None:
-    """Fuzz in one process; `progress` keeps the number of the current input for the case that it crashes."""
+    """Fuzz in one process; `progress` keeps the number of the current input in case it crashes the process."""
     every = targets()
     limit_memory()
     before = resident()
@@ -318,7 +318,7 @@ def work(seed: int, mutations: int, progress: Any, results: Any) -> None:
 
 
 def main() -> int:
-    """Fuzz in several processes and print what happened."""
+    """Fuzz in several processes and print the outcome."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mutations", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,8 +1,8 @@
-"""Writes the support table of README.md from the tests: format version x kind of delete x operation.
+"""Write the support table of README.md from the tests: format version x kind of delete x operation.
 
-Each cell counts the test cases that show it, read from the parameters of the tests themselves; what cannot be is taken
-from the list of what must be refused. A test that is renamed or loses its parameters changes the table, and
-`tests/docs_test.py` fails until it is written anew: `.venv/bin/python scripts/support_table.py`.
+Each cell counts the test cases that prove it, taken from the parameters of the tests. Impossible combinations come from
+the tests' list of what must be refused. If a test is renamed or loses its parameters, the table changes, and
+`tests/docs_test.py` fails until you run `.venv/bin/python scripts/support_table.py`.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ KINDS: Final[dict[Kind, str]] = {
     (3, "deletion-vector"): "equality delete vectors",
     (3, "hash-map"): "hash maps",
 }
-# Already what `resolve` makes.
+# These kinds already delete by position, so `resolve` has nothing to do.
 RESOLVED: Final = {(2, "position"), (3, "position"), (3, "upgraded")}
-# What the fixture of that name is made of.
+# The parameters that make up the fixture `scenario`.
 SCENARIO: Final = ("version", "encoding", "key", "layout")
 OPERATIONS: Final = {
     "read": "`read`",
@@ -55,16 +55,16 @@ OPERATIONS: Final = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """A test that shows an operation, and the kinds of delete that each of its cases is about."""
+    """A test that proves an operation, and the kinds of delete that each of its cases covers."""
 
     operation: str
     module: str
     test: str
     kinds: Callable[[Case], Iterator[Kind]]
-    parameters: tuple[str, ...] = ()  # those that tell the kinds; others are not counted
+    parameters: tuple[str, ...] = ()  # the parameters that determine the kinds; others are not counted
 
     def count(self) -> Counter[Kind]:
-        """How many cases there are of each kind."""
+        """Counts the cases of each kind."""
         return Counter(kind for case in self._cases() for kind in self.kinds(case))
 
     def _cases(self) -> Iterator[Case]:
@@ -93,7 +93,7 @@ def _equality(case: Case) -> Iterator[Kind]:
 
 
 def _equality_and_positions(case: Case) -> Iterator[Kind]:
-    """The histories of the conformance tests delete positions, too."""
+    """The histories of the conformance tests also delete by position."""
     yield case["version"], case["encoding"]
     yield case["version"], "position"
 
@@ -109,7 +109,7 @@ def _by_mode(case: Case) -> Iterator[Kind]:
 
 
 def _upserted(case: Case) -> Iterator[Kind]:
-    """The table allows vectors: a key of one long column becomes one on version 3."""
+    """The table allows vectors: on version 3, a key of one long column becomes a vector."""
     vector = case["version"] > 2 and case["named"] == "id"  # noqa: PLR2004
     yield case["version"], "deletion-vector" if vector else "full-row"
 
@@ -227,11 +227,11 @@ OTHERWISE: Final = [
 
 
 def support_table() -> str:
-    """The table as markdown, with what cannot be below it."""
+    """Renders the table as Markdown, with the impossible kinds and their reasons below it."""
     counts: dict[str, Counter[Kind]] = {operation: Counter() for operation in OPERATIONS}
     for evidence in EVIDENCE:
         counts[evidence.operation] += evidence.count()
-    words = {(found.operation, kind): word for word, found in OTHERWISE for kind in found.count()}
+    words = {(evidence.operation, kind): word for word, evidence in OTHERWISE for kind in evidence.count()}
     impossible = _impossible()
     lines = [
         f"| version | deletes | {' | '.join(OPERATIONS.values())} |",
@@ -249,8 +249,8 @@ def support_table() -> str:
     reasons: dict[str, list[str]] = {}
     for (version, name), reason in impossible.items():
         reasons.setdefault(reason, []).append(KINDS[version, name])
-    told = [f"\\-: no {' and no '.join(names)}, because {reason}." for reason, names in reasons.items()]
-    return "\n".join([*lines, "", *told])
+    notes = [f"\\-: no {' and no '.join(names)}, because {reason}." for reason, names in reasons.items()]
+    return "\n".join([*lines, "", *notes])
 
 
 def _cell(operation: str, kind: Kind, counts: Counter[Kind]) -> str:
@@ -262,22 +262,22 @@ def _cell(operation: str, kind: Kind, counts: Counter[Kind]) -> str:
 
 
 def _impossible() -> dict[Kind, str]:
-    """Kinds that are refused whatever the key is."""
+    """Finds the kinds that are refused for every key."""
     conformance = importlib.import_module(CONFORMANCE)
-    shown = {(version, encoding) for version, encoding, *_ in conformance.CASES}
-    listed = {(version, encoding): reason for version, encoding, _, reason in conformance.IMPOSSIBLE}
-    return {kind: reason for kind, reason in listed.items() if kind not in shown}
+    tested = {(version, encoding) for version, encoding, *_ in conformance.CASES}
+    refused = {(version, encoding): reason for version, encoding, _, reason in conformance.IMPOSSIBLE}
+    return {kind: reason for kind, reason in refused.items() if kind not in tested}
 
 
 def with_table(text: str) -> str:
-    """A document with the table between its markers."""
+    """Puts the table between the markers of a document."""
     before, rest = text.split(START)
     _, after = rest.split(END)
     return f"{before}{START}\n{support_table()}\n{END}{after}"
 
 
 def main() -> None:
-    """Writes README.md anew."""
+    """Updates README.md."""
     README.write_text(with_table(README.read_text(encoding="utf-8")), encoding="utf-8")
 
 
