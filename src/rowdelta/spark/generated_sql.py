@@ -32,26 +32,6 @@ _RESULTS: Final = {
 }
 
 
-def quote(name: str) -> str:
-    """A name in backticks.
-
-    Examples:
-        >>> quote("a`b")
-        '`a``b`'
-    """
-    return f"`{name.replace('`', '``')}`"
-
-
-def string_literal(text: str) -> str:
-    r"""A text in quotes.
-
-    Examples:
-        >>> string_literal("o'b"), string_literal("a\\b")
-        ("'o\\'b'", "'a\\\\b'")
-    """
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
 def sql_column(text: str) -> Column:
     """The column of a generated expression."""
     spark = _running()

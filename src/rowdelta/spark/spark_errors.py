@@ -28,6 +28,7 @@ from rowdelta.errors import InputError, RowDeltaError, SessionError
 from rowdelta.spark.java_errors import java_causes
 from rowdelta.spark.jvm_packages import known_packages
 from rowdelta.spark.metadata_columns import METADATA_COLUMNS
+from rowdelta.spark.quoting import quote, split_name, unquote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +55,6 @@ _OF_SPARK: Final = re.compile(r"Spark\w*Exception")
 _ORIGINAL: Final = "_spark_error"
 _ALIKE: Final = 0.75
 _OURS: Final = "__rd_"
-_TABLE: Final = re.compile(r"^(?:`[^`]*`\.){2,}(?=`)")  # a column of a table without an alias
 _SUGGESTIONS: Final = re.compile(r" Did you mean one of the following\? \[(.*?)\]\.")
 _WRONG_INPUT: Final = (
     AnalysisException,
@@ -154,7 +154,7 @@ def our_error(error: Exception, spark: SparkSession | None = None) -> RowDeltaEr
 def _unknown_column(message: str) -> InputError:
     """Spark suggests what it finds in the frame, which has columns that no one knows of."""
     found = _SUGGESTIONS.search(message)
-    offered = [] if found is None else [_TABLE.sub("", name) for name in found[1].split(", ") if not _is_hidden(name)]
+    offered = [] if found is None else [_without_table(name) for name in found[1].split(", ") if not _is_hidden(name)]
     wanted = re.search(r"with name (`.*`) cannot", message)
     name = "" if wanted is None else wanted[1]
     close = [other for other in offered if _are_alike(name, other)]
@@ -162,18 +162,24 @@ def _unknown_column(message: str) -> InputError:
         hint = f"did you mean {' or '.join(close)}?"
     else:
         nearest = [f"the nearest columns are {', '.join(offered)}"] if offered else []
-        quoted = [] if "`.`" in name else [f"text is SQL, where a value is quoted: '{name.strip('`')}'"]
+        quoted = [] if len(split_name(name)) > 1 else [f"text is SQL, where a value is quoted: '{unquote(name)}'"]
         hint = "; ".join([*nearest, *quoted])
     return InputError(_SUGGESTIONS.sub("", message), hint=hint or None)
 
 
+def _without_table(name: str) -> str:
+    """The column alone, if catalog, namespace and table qualify it: the table has no alias."""
+    parts = split_name(name)
+    return name if len(parts) <= 2 else quote(parts[-1])  # noqa: PLR2004 - an alias and a column
+
+
 def _are_alike(name: str, other: str) -> bool:
-    first, second = (part.rpartition(".")[2].strip("`").lower() for part in (name, other))
+    first, second = (split_name(column)[-1].lower() for column in (name, other))
     return difflib.SequenceMatcher(None, first, second).ratio() > _ALIKE
 
 
 def _is_hidden(name: str) -> bool:
-    last = name.rpartition(".")[2].strip("`").lower()
+    last = split_name(name)[-1].lower()
     return last.startswith(_OURS) or last in METADATA_COLUMNS
 
 

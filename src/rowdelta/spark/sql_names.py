@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from rowdelta.spark.gateway import Gateway
-from rowdelta.spark.generated_sql import quote
+from rowdelta.spark.quoting import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _SELECTOR: Final = re.compile(r"(branch|tag|snapshot_id|at_timestamp)_.+", re.IGNORECASE | re.DOTALL)
-_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAIN: Final = "main"
 
 
@@ -104,16 +103,6 @@ class TemporaryView:
 def drop_temporary_view(spark: SparkSession, name: str) -> None:
     """Drops a view, and leaves what is cached alone (`spark.catalog.dropTempView` would not)."""
     Gateway(spark).session.sessionState().catalog().dropTempView(name)
-
-
-def dotted(parts: Sequence[str]) -> str:
-    """A name of several parts in SQL, quoted where it must be.
-
-    Examples:
-        >>> dotted(["lake", "db", "my table"])
-        'lake.db.`my table`'
-    """
-    return ".".join(part if _PLAIN.fullmatch(part) else quote(part) for part in parts)
 
 
 def is_temporary_view(gateway: Gateway, name: str) -> bool:
