@@ -1,4 +1,4 @@
-"""The JVM behind a Spark session: the only folder that imports py4j or the insides of PySpark."""
+"""The Spark session, its JVM and its SQL: the only folder that imports py4j or the internals of PySpark."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from rowdelta.spark.launch import end_jvm, kill_jvm, launch_spark, remove_if_emp
 from rowdelta.spark.metadata_columns import METADATA_COLUMNS
 from rowdelta.spark.name_rule import ANY_CASE, NameRule, read_name_rule
 from rowdelta.spark.planning_threads import beside
+from rowdelta.spark.quiet_logs import quiet_tasks
 from rowdelta.spark.quoting import append_to_name, dotted, quote, quote_path, split_name, string_literal, unquote
 from rowdelta.spark.single_values import json_values, shown
-from rowdelta.spark.spark_errors import check_running, our_error, quiet_tasks, spark_error_of, translate_errors
+from rowdelta.spark.spark_errors import check_running, our_error, spark_error_of, translate_errors
 from rowdelta.spark.sql_expression import check_expression, check_value
 from rowdelta.spark.sql_names import (
     NamedTable,
