@@ -1,10 +1,10 @@
-"""Every error that rowdelta raises on purpose: what was wrong, with the value, and what to do about it."""
+"""The exceptions that rowdelta raises: what is wrong, with the value, and often a hint on how to fix it."""
 
 from __future__ import annotations
 
 
 class RowDeltaError(Exception):
-    """The root of rowdelta's errors.
+    """The base class of rowdelta's errors.
 
     Examples:
         >>> print(RowDeltaError("no column 'idd'", hint="did you mean 'id'?"))
@@ -19,7 +19,7 @@ class RowDeltaError(Exception):
 
 
 class FormatError(RowDeltaError):
-    """Bytes that are not what their format says: a bad magic, length, checksum, cardinality or structure.
+    """Bytes that violate their format: a bad magic, length, checksum, cardinality or structure.
 
     Examples:
         >>> from rowdelta.codec import decode_vector
@@ -30,7 +30,7 @@ class FormatError(RowDeltaError):
 
 
 class EncodingError(RowDeltaError):
-    """A delete encoding that is unknown, or that breaks one of the validation rules.
+    """An unknown delete encoding, or one that a validation rule rejects.
 
     Examples:
         >>> from rowdelta.encoding import DeleteEncoding
@@ -64,7 +64,7 @@ class TableError(RowDeltaError):
 
 
 class InputError(RowDeltaError):
-    """An argument that makes no sense for the table it was given for.
+    """An argument that is not valid for its table.
 
     Examples:
         >>> t.delete_keys(changes, key="amount").execute()
@@ -75,7 +75,7 @@ class InputError(RowDeltaError):
 
 
 class CommitConflictError(RowDeltaError):
-    """Another writer changed what this operation read or wrote, so that it cannot be committed as it is.
+    """Another writer changed what this operation read or wrote, so it cannot be committed.
 
     Examples:
         >>> for attempt in range(3):
@@ -83,7 +83,7 @@ class CommitConflictError(RowDeltaError):
         ...         result = t.delete("status = 'void'").execute()
         ...         break
         ...     except rd.CommitConflictError:
-        ...         print("somebody changed the same rows: once more")
+        ...         print("another writer changed the same rows: trying again")
         >>> result.rows_deleted
         1
     """
@@ -96,7 +96,7 @@ class CommitStateUnknownError(RowDeltaError):
         >>> before = t.metadata.current_snapshot_id
         >>> try:
         ...     done = t.delete("status = 'void'").execute().snapshot_id is not None
-        ... except rd.CommitStateUnknownError:  # look before it is run again
+        ... except rd.CommitStateUnknownError:  # check before running it again
         ...     done = t.refresh().metadata.current_snapshot_id != before
         >>> done
         True
@@ -104,12 +104,12 @@ class CommitStateUnknownError(RowDeltaError):
 
 
 class VerificationError(RowDeltaError):
-    """Rows that must be equal are not. Maintenance has committed nothing; `from_delta(verify=True)` has, and says so.
+    """Rows that must be equal differ. Maintenance committed nothing; `from_delta(verify=True)` did, and says so.
 
     Examples:
         >>> try:
         ...     result = t.resolve(verify=True).execute()
-        ... except rd.VerificationError as error:  # a bug, or a damaged file: the table is as it was
+        ... except rd.VerificationError as error:  # a bug or a damaged file; the table is unchanged
         ...     print(error)
         >>> result.snapshot_id is None  # this table has nothing to resolve
         True

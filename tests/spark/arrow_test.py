@@ -68,7 +68,7 @@ def test_times_finer_than_a_microsecond_are_refused_and_others_are_exact(spark: 
     whole = pa.table({"t": pa.array([1_000, -2_000, None], pa.timestamp("ns"))})
     assert plain_values(arrow_frame(spark, whole).toArrow()["t"]) == [1, -2, None]
     fine = pa.table({"t": pa.array([1_001], pa.timestamp("ns", "UTC"))})
-    with pytest.raises(FormatError, match="column 't' has a time that is no whole number of microseconds"):
+    with pytest.raises(FormatError, match="column 't' has a time that is not a whole number of microseconds"):
         arrow_frame(spark, fine)
     with pytest.raises(FormatError, match="Spark has no type"):
         arrow_frame(spark, pa.table({"n": pa.array([1], pa.uint64())}))

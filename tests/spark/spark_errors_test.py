@@ -192,7 +192,7 @@ def test_a_file_that_is_missing_or_damaged_is_named(
             assert str(path) in text
             assert "commit" not in text
     path.write_bytes(whole)
-    loggers = next(found for found in sys.modules["rowdelta.spark.spark_errors"]._loggers.values() if found is not None)
+    loggers = next(found for found in sys.modules["rowdelta.spark.quiet_logs"]._loggers.values() if found is not None)
     assert str(path) in str(loggers.unread)
     with quiet_tasks(spark):
         assert str(loggers.unread) == ""

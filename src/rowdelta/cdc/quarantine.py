@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.cdc.records import BAD, RAW
 from rowdelta.errors import InputError, TableError
 from rowdelta.iceberg import TableHandle
-from rowdelta.spark import run_sql
+from rowdelta.spark import append_to_name, run_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,7 +77,7 @@ def quarantine_of(table: str) -> str:
         >>> quarantine_of("lake.db.orders"), quarantine_of("lake.db.`my orders`")
         ('lake.db.orders_quarantine', 'lake.db.`my orders_quarantine`')
     """
-    return f"{table[:-1]}_quarantine`" if table.endswith("`") else f"{table}_quarantine"
+    return append_to_name(table, "_quarantine")
 
 
 def _refused(bad: DataFrame, count: int) -> InputError:

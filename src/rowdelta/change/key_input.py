@@ -184,4 +184,4 @@ def _transformed(handle: TableHandle, transform: str, source: str | None) -> str
     if name not in functions:
         raise InputError(f"partition transform {transform!r} of {handle.name} is not known", hint="use scope='global'")
     arguments = f"{argument.rstrip(']')}, {source}" if argument else source
-    return f"`{handle.catalog}`.system.{functions[name]}({arguments})"
+    return f"{quote(handle.catalog)}.system.{functions[name]}({arguments})"

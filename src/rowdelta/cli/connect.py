@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import typer
@@ -11,7 +10,7 @@ from rowdelta._session import session
 from rowdelta._table import table
 from rowdelta.cli.catalog_options import CATALOG
 from rowdelta.errors import TableError
-from rowdelta.spark import remove_if_empty
+from rowdelta.spark import remove_if_empty, split_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,8 +47,8 @@ def open_table(name: str, place: Place, branch: str = "main") -> Table:
 
 def full_name(spark: SparkSession, name: str, place: Place) -> str:
     """The name of a table with its catalog."""
-    parts = re.findall(r"`(?:[^`]|``)*`|[^.`]+", name)
-    catalog = parts[0].strip("`") if parts else ""
+    parts = split_name(name)
+    catalog = parts[0]
     default = place.default_catalog
     if catalog == "spark_catalog" or spark.conf.get(f"spark.sql.catalog.{catalog}", None) is not None:
         return name

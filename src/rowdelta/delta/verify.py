@@ -8,6 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, MapType, StructType
 
 from rowdelta.errors import VerificationError
+from rowdelta.spark import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -68,7 +69,7 @@ def _comparable(frame: DataFrame, like: DataFrame) -> DataFrame:
     kinds = [field.dataType for field in like.schema.fields]
     return frame.select(
         *(
-            _groupable(F.col(f"`{name.replace('`', '``')}`").cast(kind), kind).alias(f"c{number}")
+            _groupable(F.col(quote(name)).cast(kind), kind).alias(f"c{number}")
             for number, (name, kind) in enumerate(zip(frame.columns, kinds, strict=True))
         )
     )

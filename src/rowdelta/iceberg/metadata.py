@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,10 +9,8 @@ from itertools import takewhile
 from typing import Any, Final
 
 from rowdelta.errors import InputError, TableError
-from rowdelta.spark import ANY_CASE, NameRule, quote
+from rowdelta.spark import ANY_CASE, NameRule, quote_path, split_name
 
-_PART: Final = re.compile(r"`(?:[^`]|``)+`|[^`.]+")
-_NAME: Final = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*", re.DOTALL)
 _READ_ONE_BY_ONE: Final = 32
 # Of the transforms whose values have a type of their own.
 _RESULT_TYPES: Final = {"bucket": "int", "year": "int", "month": "int", "day": "date", "hour": "int"}
@@ -33,7 +30,7 @@ class Field:
     @property
     def sql(self) -> str:
         """The column in SQL, each part of its path quoted."""
-        return ".".join(map(quote, self.path or (self.name,)))
+        return quote_path(self.path or (self.name,))
 
     @property
     def type_name(self) -> str:
@@ -79,11 +76,11 @@ class Schema:
         """
         columns = self.by_id.values()
         if rule is None:
-            parts, rule = name_parts(name), ANY_CASE
+            parts, rule = split_name(name), ANY_CASE
             exact = [column for column in columns if column.path == parts]
             if exact:
                 return exact[0]
-        wanted = tuple(map(rule.fold, name_parts(name)))
+        wanted = tuple(map(rule.fold, split_name(name)))
         alike = [column for column in columns if tuple(map(rule.fold, column.path)) == wanted]
         if len(alike) > 1:
             raise ambiguous_name(name, [column.sql for column in alike])
@@ -107,18 +104,6 @@ def ambiguous_name(name: str, columns: Sequence[str]) -> InputError:
         f"{name!r} fits {' and '.join(columns)}, which differ only in case",
         hint="spark.conf.set('spark.sql.caseSensitive', 'true') tells them apart",
     )
-
-
-def name_parts(name: str) -> tuple[str, ...]:
-    """The parts of a dotted name, backticks taken off.
-
-    Examples:
-        >>> name_parts("a.b c"), name_parts("a.`b.c`"), name_parts("`a``b`")
-        (('a', 'b c'), ('a', 'b.c'), ('a`b',))
-    """
-    found = _NAME.fullmatch(name)
-    parts = [match[0] for match in _PART.finditer(name)] if found else name.split(".")
-    return tuple(part[1:-1].replace("``", "`") if found and part[0] == "`" else part for part in parts)
 
 
 def _collect(fields: tuple[Field, ...], parents: tuple[str, ...], found: dict[int, Field]) -> None:

@@ -25,7 +25,7 @@ from rowdelta.spark import (
     interruptible,
     is_temporary_view,
     java_message,
-    quote,
+    quote_path,
     read_name_rule,
     string_literal,
 )
@@ -102,7 +102,7 @@ class TableHandle:
         self.branch = branch
         self.java_table: Any = _load(self.gateway, name)
         self.catalog, *rest = _resolved(self.gateway, name)
-        self.full_name = ".".join(map(quote, (self.catalog, *rest)))
+        self.full_name = quote_path((self.catalog, *rest))
         self._state: TableState | None = None
         self.mark = CommitMark()
         self.puffin_footers: Recent[PuffinFile] = Recent()

@@ -30,7 +30,7 @@ from rowdelta.encoding import BatchStatistics, DeleteBatch, DeleteEncoding, File
 from rowdelta.errors import EncodingError
 from rowdelta.iceberg import ContentFile, NewDelete, column_path, delete_rows, footer
 from rowdelta.read import hashed_integers, is_integer, load_hashed_keys, load_integer_keys
-from rowdelta.spark import arrow_frame, sql_column
+from rowdelta.spark import arrow_frame, quote, sql_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -181,7 +181,7 @@ class EqualityRewrite:
         frames = [
             # A column may have been widened since, and hashes differ by type.
             arrow_frame(self._handle.spark, table).select(
-                *(F.col(f"`{name}`").cast(kind).alias(name) for name, kind in kinds.items())
+                *(F.col(quote(name)).cast(kind).alias(name) for name, kind in kinds.items())
             )
             for table in tables
         ]
@@ -190,7 +190,7 @@ class EqualityRewrite:
             paths = [column_path(self._handle, column.id) for column in group.columns]
             frames.append(read.select(*(sql_column(path).alias(name) for path, name in zip(paths, ids, strict=True))))
         frame = reduce(lambda one, other: one.unionByName(other), frames).distinct()
-        table = frame.withColumn("hash", F.xxhash64(*(F.col(f"`{name}`") for name in ids))).toArrow()
+        table = frame.withColumn("hash", F.xxhash64(*(F.col(quote(name)) for name in ids))).toArrow()
         return HashedBatch((), table.select(ids), table["hash"].to_numpy())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import TableError
-from rowdelta.spark import ANY_CASE
+from rowdelta.spark import ANY_CASE, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,7 +33,7 @@ def check_names(handle: TableHandle, schema_id: int, needed: Iterable[str]) -> N
         if own in names and (own == column.name or not handle.name_rule.case_sensitive):
             raise TableError(
                 f"{handle.name} has a column {column.name}, which Spark takes for Iceberg's metadata column {own}",
-                hint=f"ALTER TABLE {handle.name} RENAME COLUMN `{column.name}` TO another name",
+                hint=f"ALTER TABLE {handle.name} RENAME COLUMN {quote(column.name)} TO another name",
             )
 
 

@@ -223,7 +223,7 @@ class DeletedKeysBuilder:
         keys = load_hashed_keys(self._handle, entry, columns)
         frame = arrow_frame(self._handle.spark, keys)
         frame = frame.select(
-            *(F.col(f"`{name}`").alias(f"{SIDE}k{index}") for index, name in enumerate(keys.column_names))
+            *(F.col(quote(name)).alias(f"{SIDE}k{index}") for index, name in enumerate(keys.column_names))
         )
         return frame.crossJoin(F.broadcast(self._entry_facts([entry], scoped=scoped).drop(f"{SIDE}file")))
 

@@ -1,4 +1,4 @@
-"""The JVM behind a Spark session: the only folder that imports py4j or the insides of PySpark."""
+"""The Spark session, its JVM and its SQL: the only folder that imports py4j or the internals of PySpark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rowdelta.spark.bulk_calls import NODE, MethodHandles
 from rowdelta.spark.cached_frames import in_few_files, kept, kept_once
 from rowdelta.spark.frames import analyzed_plan, columns_used, computed_rows, in_session, java_schema, size_in_bytes
 from rowdelta.spark.gateway import Gateway
-from rowdelta.spark.generated_sql import quote, run_sql, select_sql, sql_column, sql_columns, string_literal, where_sql
+from rowdelta.spark.generated_sql import run_sql, select_sql, sql_column, sql_columns, where_sql
 from rowdelta.spark.interrupts import end_work, interruptible, stop_if_interrupted
 from rowdelta.spark.java_errors import JavaError, Py4JError, Py4JJavaError, java_causes, java_message, java_name
 from rowdelta.spark.jvm_packages import is_missing
@@ -15,13 +15,14 @@ from rowdelta.spark.launch import end_jvm, kill_jvm, launch_spark, remove_if_emp
 from rowdelta.spark.metadata_columns import METADATA_COLUMNS
 from rowdelta.spark.name_rule import ANY_CASE, NameRule, read_name_rule
 from rowdelta.spark.planning_threads import beside
+from rowdelta.spark.quiet_logs import quiet_tasks
+from rowdelta.spark.quoting import append_to_name, dotted, quote, quote_path, split_name, string_literal, unquote
 from rowdelta.spark.single_values import json_values, shown
-from rowdelta.spark.spark_errors import check_running, our_error, quiet_tasks, spark_error_of, translate_errors
+from rowdelta.spark.spark_errors import check_running, our_error, spark_error_of, translate_errors
 from rowdelta.spark.sql_expression import check_expression, check_value
 from rowdelta.spark.sql_names import (
     NamedTable,
     TemporaryView,
-    dotted,
     drop_temporary_view,
     find_table,
     is_temporary_view,
@@ -58,6 +59,7 @@ __all__ = [
     "analysis_error",
     "analyzed_plan",
     "ansi_cast",
+    "append_to_name",
     "arrow_frame",
     "beside",
     "can_store",
@@ -94,6 +96,7 @@ __all__ = [
     "plain_values",
     "quiet_tasks",
     "quote",
+    "quote_path",
     "read_name_rule",
     "remove_if_empty",
     "rows_to_show",
@@ -102,6 +105,7 @@ __all__ = [
     "shown",
     "size_in_bytes",
     "spark_error_of",
+    "split_name",
     "sql_column",
     "sql_columns",
     "sql_type",
@@ -110,5 +114,6 @@ __all__ = [
     "substitute_variables",
     "text_of",
     "translate_errors",
+    "unquote",
     "where_sql",
 ]

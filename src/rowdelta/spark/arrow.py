@@ -1,7 +1,7 @@
-"""Arrow tables as DataFrames, and values of Arrow arrays as Iceberg's metadata holds them.
+"""Converts Arrow tables to DataFrames, and Arrow arrays to the values in Iceberg's metadata.
 
-No value goes through a time zone or through Python's dates. PySpark reads an Arrow timestamp without a zone in the
-session's zone unless it is told the type, and Python knows neither the year 0 nor the year 10000.
+No value passes through a time zone or through Python's dates. PySpark reads an Arrow timestamp without a zone in the
+session's zone unless it is given the type, and Python has neither the year 0 nor the year 10000.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _MICROSECONDS: Final = "us"
 
 
 def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """A DataFrame of all rows of a table: a timestamp with a zone is `timestamp`, one without is `timestamp_ntz`.
+    """Makes a DataFrame of a table: a timestamp with a zone becomes `timestamp`, one without `timestamp_ntz`.
 
-    PySpark 4.1 stops at the first empty chunk and omits what comes after it, so there must be one chunk only.
+    PySpark 4.1 stops at the first empty chunk and omits the rows after it, so the table gets a single chunk.
 
     Raises:
         FormatError: Spark has no such type, or a time is finer than a microsecond.
     """
-    table = _in_microseconds(table.combine_chunks())
+    table = _convert_to_microseconds(table.combine_chunks())
     try:
         schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
     except PySparkException as error:
@@ -38,7 +38,7 @@ def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 
 def plain_values(values: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Values as Iceberg's metadata holds them: dates as days, times as micro- or nanoseconds, structs as dicts.
+    """Converts values to those in Iceberg's metadata: dates become days, times micro- or nanoseconds, structs dicts.
 
     Examples:
         >>> plain_values(pa.array([3789664, None], pa.date32())), plain_values(pa.array([1], pa.timestamp("us", "UTC")))
@@ -46,48 +46,48 @@ def plain_values(values: pa.Array | pa.ChunkedArray) -> list[Any]:
     """
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
-    kind = values.type
-    if pa.types.is_struct(kind):
+    arrow_type = values.type
+    if pa.types.is_struct(arrow_type):
         columns = [plain_values(column) for column in values.flatten()]
-        rows = [dict(zip(kind.names, row, strict=True)) for row in zip(*columns, strict=True)]
+        rows = [dict(zip(arrow_type.names, row, strict=True)) for row in zip(*columns, strict=True)]
         rows = rows if columns else [{}] * len(values)
         return [row if valid else None for row, valid in zip(rows, values.is_valid().to_pylist(), strict=True)]
-    if pa.types.is_temporal(kind):
-        values = values.view(pa.int32() if kind.bit_width == 32 else pa.int64())  # noqa: PLR2004 - int and long
+    if pa.types.is_temporal(arrow_type):
+        values = values.view(pa.int32() if arrow_type.bit_width == 32 else pa.int64())  # noqa: PLR2004 - int and long
     return list(values.to_pylist())
 
 
 def rows_to_show(table: pa.Table) -> list[dict[str, Any]]:
-    """Rows as Python has them; in a column with a day or a time that Python does not know, they are all text.
+    """Converts a table to rows of Python values. A column with a date or time that Python lacks becomes text.
 
     Examples:
         >>> rows_to_show(pa.table({"id": [1], "day": pa.array([3789391], pa.date32())}))
         [{'id': 1, 'day': '+12345-01-01'}]
     """
-    columns = [_python_values(column) for column in table.columns]
+    columns = [_to_python_values(column) for column in table.columns]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _python_values(column: pa.ChunkedArray) -> list[Any]:
+def _to_python_values(column: pa.ChunkedArray) -> list[Any]:
     try:
         return list(column.to_pylist())
     except (OverflowError, ValueError):
-        kind = "date" if pa.types.is_date(column.type) else "timestamp"
-        return [None if value is None else shown(kind, value) for value in plain_values(column)]
+        type_name = "date" if pa.types.is_date(column.type) else "timestamp"
+        return [None if value is None else shown(type_name, value) for value in plain_values(column)]
 
 
-def _in_microseconds(table: pa.Table) -> pa.Table:
-    """Times in the unit that Spark has. Each must be a whole number of microseconds: PySpark would round it."""
+def _convert_to_microseconds(table: pa.Table) -> pa.Table:
+    """Converts times to Spark's unit. Each must be a whole number of microseconds: PySpark would round it."""
     for index, column in enumerate(table.schema):
-        kind = column.type
-        if not pa.types.is_timestamp(kind) or kind.unit == _MICROSECONDS:
+        arrow_type = column.type
+        if not pa.types.is_timestamp(arrow_type) or arrow_type.unit == _MICROSECONDS:
             continue
-        exact = column.with_type(pa.timestamp(_MICROSECONDS, kind.tz))
+        exact = column.with_type(pa.timestamp(_MICROSECONDS, arrow_type.tz))
         try:
             table = table.set_column(index, exact, table.column(index).cast(exact.type))
         except pa.ArrowInvalid as error:
             raise FormatError(
-                f"column {column.name!r} has a time that is no whole number of microseconds: {error}",
+                f"column {column.name!r} has a time that is not a whole number of microseconds: {error}",
                 hint="Spark has no finer times",
             ) from error
     return table

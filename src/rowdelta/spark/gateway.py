@@ -1,4 +1,4 @@
-"""The JVM behind a Spark session: every Java class that rowdelta touches is reached through here."""
+"""The gateway to the JVM of a Spark session: rowdelta reaches every Java class through it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from rowdelta.errors import SessionError
 from rowdelta.spark.generated_sql import run_sql
 from rowdelta.spark.jvm_packages import known_packages
-from rowdelta.spark.spark_errors import check_running, quiet_pyspark
+from rowdelta.spark.quiet_logs import quiet_pyspark
+from rowdelta.spark.spark_errors import check_running
 from rowdelta.spark.versions import ICEBERG_PACKAGE, check_iceberg, check_spark
 
 if TYPE_CHECKING:
@@ -22,19 +23,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-_made: dict[tuple[Any, ...], Any] = {}  # what `Gateway.once` has made, by JVM and name
+_java_objects: dict[tuple[Any, ...], Any] = {}  # by JVM and name
 
 
 def session_id(spark: SparkSession) -> str:
-    """The id that Spark gives to a session."""
+    """Returns the id that Spark gives to a session."""
     return str(spark._jsparkSession.sessionUUID())
 
 
 class Gateway:
-    """The Java side of one classic Spark session, with the traps of py4j behind plain methods.
+    """The Java side of one classic Spark session, which hides the pitfalls of py4j.
 
     py4j turns a small Python int into an `Integer`, cannot tell a static method from an instance method of the same
-    name, and answers a missing class with a package; each of these is handled once, here.
+    name, and returns a package for a missing class. Each of these is handled here, once.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -58,17 +59,17 @@ class Gateway:
         self._new_array: Any = gateway.new_array
         self.iceberg: Any = jvm.org.apache.iceberg
         self.iceberg_version = self._check_iceberg()
-        # Spark makes a catalog with the settings of the thread's active session, whoever asks for it. PySpark leaves
-        # the session active that last made a DataFrame of Python data, and its catalog of that name may be another.
+        # Spark makes a catalog with the settings of the thread's active session, whichever session asks for it. PySpark
+        # leaves active the session that last made a DataFrame of Python data, whose catalog of that name may differ.
         self.activate()
 
     def activate(self) -> None:
-        """Makes the session the one that is active in this thread."""
+        """Makes this session the active one of the thread."""
         self.jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(self.session)
 
     @property
     def session_id(self) -> str:
-        """What no other session of this or another JVM is called; several Python objects may be one session."""
+        """An id that no other session of any JVM has; several Python objects may share one session."""
         return session_id(self.spark)
 
     def _check_iceberg(self) -> str:
@@ -82,60 +83,60 @@ class Gateway:
         check_iceberg(version)
         return version
 
-    def once(self, *what: str, make: Callable[[], Any]) -> Any:
-        """Something of Java that is the same for all sessions of a JVM, such as a class, made when first asked for.
+    def once(self, *name: str, make: Callable[[], Any]) -> Any:
+        """Makes a Java object on first use and shares it among all sessions of the JVM: a class, for example.
 
-        Iceberg must not come by another class loader later: it is on the class path when the JVM starts.
+        This relies on Iceberg being on the class path when the JVM starts: no other class loader may load it later.
         """
-        key = (self.spark._jvm, *what)
-        if key not in _made:
-            _made[key] = make()
-        return _made[key]
+        key = (self.spark._jvm, *name)
+        if key not in _java_objects:
+            _java_objects[key] = make()
+        return _java_objects[key]
 
     def java_class(self, name: str) -> Any:
-        """The `java.lang.Class` of a name, from the class loader that holds the Spark packages."""
+        """Finds a `java.lang.Class` by name, in the class loader that has the Spark packages."""
         return self.once("class", name, make=lambda: self._find_class(name))
 
     def _find_class(self, name: str) -> Any:
         return self.jvm.org.apache.spark.util.Utils.classForName(name, True, False)
 
     def static_call(self, class_name: str, method: str) -> Any:
-        """Calls a static method without arguments by reflection, where an instance method of the name hides it."""
-        found = self.java_class(class_name).getMethod(method, self._new_array(self.jvm.java.lang.Class, 0))
-        return found.invoke(None, self._new_array(self.jvm.java.lang.Object, 0))
+        """Calls a static method without arguments by reflection, if an instance method of the same name hides it."""
+        java_method = self.java_class(class_name).getMethod(method, self._new_array(self.jvm.java.lang.Class, 0))
+        return java_method.invoke(None, self._new_array(self.jvm.java.lang.Object, 0))
 
     def scala_object(self, package: Any, name: str) -> Any:
-        """A Scala `object`, such as `DataSourceV2Relation`."""
-        found = getattr(package, f"{name}$")
-        return self.once("object", found._fqn, make=lambda: getattr(found, "MODULE$"))
+        """Finds a Scala `object`, such as `DataSourceV2Relation`."""
+        companion = getattr(package, f"{name}$")
+        return self.once("object", companion._fqn, make=lambda: getattr(companion, "MODULE$"))
 
     def array(self, class_name: str, values: Sequence[Any]) -> Any:
-        """An array of a class that Java itself brings."""
-        kind = self.jvm
+        """Makes an array of one of Java's own classes."""
+        java_class = self.jvm
         for part in class_name.split("."):
-            kind = getattr(kind, part)
-        array = self._new_array(kind, len(values))
+            java_class = getattr(java_class, part)
+        array = self._new_array(java_class, len(values))
         for index, value in enumerate(values):
             array[index] = value
         return array
 
     @staticmethod
     def members(collection: Any) -> list[Any]:
-        """What a Java collection holds. A loop over it would end with an exception, which takes PySpark 16 ms."""
+        """Lists the items of a Java collection. A loop would end with an exception, which costs PySpark 16 ms."""
         array = collection.toArray()
         return [array[index] for index in range(len(array))]
 
     def int_array(self, values: Sequence[int]) -> Any:
-        """An `int[]`."""
+        """Makes an `int[]`."""
         array = self._new_array(self.jvm.int, len(values))
         for index, value in enumerate(values):
             array[index] = value
         return array
 
     def read_bytes(self, stream: Any, length: int) -> bytes:
-        """So many bytes of a Java stream, or what there is of it.
+        """Reads up to `length` bytes of a Java stream.
 
-        They come as a file, since the JVM is always on this machine: py4j takes bytes apart one by one, and waits.
+        The JVM is always on this machine, so they pass through a file: py4j would process them one by one.
         """
         limited = self.iceberg.relocated.com.google.common.io.ByteStreams.limit(stream, length)
         with tempfile.TemporaryDirectory(prefix="rowdelta-") as folder:
@@ -145,37 +146,37 @@ class Gateway:
             return path.read_bytes()
 
     def write_bytes(self, stream: Any, data: bytes) -> None:
-        """Writes bytes to a Java stream, through a file as well."""
+        """Writes bytes to a Java stream, also through a file."""
         with tempfile.TemporaryDirectory(prefix="rowdelta-") as folder:
             path = Path(folder) / "bytes"
             path.write_bytes(data)
             self.jvm.java.nio.file.Files.copy(self.jvm.java.io.File(str(path)).toPath(), stream)
 
-    def metadata_table(self, name: str, kind: str, snapshot_id: int) -> DataFrame:
-        """Iceberg's metadata table (`entries`, `files`, ...) of a table, named in full, as of a snapshot.
+    def metadata_table(self, name: str, metadata_table: str, snapshot_id: int) -> DataFrame:
+        """Reads a metadata table (`entries`, `files`, ...) of a table, by its full name, as of a snapshot.
 
-        The catalog's cache may hold an older state of the table than a handle does. A snapshot that this state does not
-        know would give no rows and no error, so the cached table is brought up to date first.
+        The table in the catalog's cache may be older than a handle. A snapshot that it does not have would give no rows
+        and no error, so the cached table is refreshed first.
         """
         cached = self.iceberg.spark.Spark3Util.loadIcebergTable(self.session, name)
         if cached.snapshot(snapshot_id) is None:
             cached.refresh()
-        return run_sql(self.spark, f"SELECT * FROM {name}.{kind} VERSION AS OF {snapshot_id}")
+        return run_sql(self.spark, f"SELECT * FROM {name}.{metadata_table} VERSION AS OF {snapshot_id}")
 
     def text_list(self, texts: Iterable[str]) -> Any:
-        """A `List<String>`, as one text: py4j would send them one by one."""
+        """Makes a `List<String>` in one call: py4j would send the texts one by one."""
         mapper = self.iceberg.util.JsonUtil.mapper()
         return mapper.readValue(json.dumps(list(texts)), self.java_class("java.util.ArrayList"))
 
     def string_map(self, values: Mapping[str, str]) -> Any:
-        """A `Map<String, String>`."""
+        """Makes a `Map<String, String>`."""
         result = self.jvm.java.util.HashMap()
         for key, value in values.items():
             result.put(key, value)
         return result
 
     def json_node(self, text: str) -> Any:
-        """A Jackson `JsonNode` of the (shaded) library that Iceberg's parsers take. NaN is a number."""
+        """Parses JSON into a `JsonNode` of the shaded Jackson that Iceberg's parsers use. NaN is a number."""
         mapper = self.iceberg.util.JsonUtil.mapper()
         if "NaN" not in text and "Infinity" not in text:
             return mapper.readTree(text)

@@ -1,8 +1,8 @@
-"""SQL text that rowdelta generates: quoted here, and parsed alike in every session.
+"""Parses SQL that rowdelta generates, in the same way in every session.
 
-What a text means depends on settings of the session: whether a backslash in a string escapes, whether a name in
-backticks is a regular expression, which words are reserved, what `timestamp` stands for, whether `${x}` is replaced.
-Text of a user follows them. Text of ours must not: it is parsed with Spark's default settings.
+The meaning of SQL depends on settings of the session: whether a backslash in a string is an escape, whether a name in
+backticks is a regular expression, which words are reserved, which type `timestamp` is, whether `${x}` is replaced. A
+user's SQL follows these settings. Generated SQL must not: it is parsed with Spark's default settings.
 """
 
 from __future__ import annotations
@@ -32,66 +32,46 @@ _RESULTS: Final = {
 }
 
 
-def quote(name: str) -> str:
-    """A name in backticks.
-
-    Examples:
-        >>> quote("a`b")
-        '`a``b`'
-    """
-    return f"`{name.replace('`', '``')}`"
-
-
-def string_literal(text: str) -> str:
-    r"""A text in quotes.
-
-    Examples:
-        >>> string_literal("o'b"), string_literal("a\\b")
-        ("'o\\'b'", "'a\\\\b'")
-    """
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
 def sql_column(text: str) -> Column:
-    """The column of a generated expression."""
-    spark = _running()
-    return classic.Column(spark.expressions.column(spark.parsed("parseExpression", text)))
+    """Parses a generated expression into a column."""
+    spark = _find_running_spark()
+    return classic.Column(spark.expressions.column(spark.parse("parseExpression", text)))
 
 
 def sql_columns(texts: Sequence[str]) -> list[Column]:
-    """The columns of generated expressions, each with a name; together they take a fraction of the time."""
+    """Parses generated expressions, each with an alias. One call for all takes a fraction of the time."""
     if not texts:
         return []
-    spark = _running()
-    parsed = spark.projections(texts)
-    return [classic.Column(spark.expressions.column(parsed.apply(index))) for index in range(len(texts))]
+    spark = _find_running_spark()
+    expressions = spark.parse_projections(texts)
+    return [classic.Column(spark.expressions.column(expressions.apply(index))) for index in range(len(texts))]
 
 
 def select_sql(frame: DataFrame, *texts: str) -> DataFrame:
-    """As `frame.selectExpr()`, for generated text."""
-    spark, java = _running(), _java(frame)
-    plan = spark.project(spark.projections(texts), java.logicalPlan())
+    """Runs `frame.selectExpr()` with generated expressions."""
+    spark, java = _find_running_spark(), _to_java(frame)
+    plan = spark.project(spark.parse_projections(texts), java.logicalPlan())
     return DataFrame(spark.datasets.ofRows(java.sparkSession(), plan), frame.sparkSession)
 
 
 def where_sql(frame: DataFrame, text: str) -> DataFrame:
-    """As `frame.where()`, for generated text."""
-    return DataFrame(_java(frame).filter(_java(sql_column(text))), frame.sparkSession)
+    """Runs `frame.where()` with a generated predicate."""
+    return DataFrame(_to_java(frame).filter(_to_java(sql_column(text))), frame.sparkSession)
 
 
 def run_sql(spark: SparkSession, text: str) -> DataFrame:
-    """As `spark.sql()`, for a generated statement."""
-    running, session = _running(), spark._jsparkSession
-    return DataFrame(running.datasets.ofRows(session, running.parsed("parsePlan", text)), spark)
+    """Runs `spark.sql()` with a generated statement."""
+    running, session = _find_running_spark(), spark._jsparkSession
+    return DataFrame(running.datasets.ofRows(session, running.parse("parsePlan", text)), spark)
 
 
-def _java(value: Any) -> Any:
+def _to_java(value: Any) -> Any:
     return value._jdf if isinstance(value, DataFrame) else value._jc
 
 
 @dataclass(frozen=True)
 class _Spark:
-    """The classes of Spark that are needed here, each looked up once: py4j asks all jars for every part of a name."""
+    """The Spark classes that this module needs, looked up once: py4j searches all jars for every part of a name."""
 
     parser: Any
     expressions: Any
@@ -99,29 +79,29 @@ class _Spark:
     project: Any
     parsers: dict[str, tuple[Any, Any]]
 
-    def parsed(self, method: str, text: str) -> Any:
-        """What Spark's parser makes of a text with default settings, whichever session is active in the thread."""
-        last, parse = self.parsers[method]
+    def parse(self, method: str, text: str) -> Any:
+        """Parses text with Spark's default settings, whichever session is active in the thread."""
+        result, operator = self.parsers[method]
         try:
-            return last.accumulateAndGet(text, parse)
+            return result.accumulateAndGet(text, operator)
         except Py4JJavaError:
-            getattr(self.parser, method)(text)  # fails as itself: a proxy wraps what a parser throws
+            getattr(self.parser, method)(text)  # raises the parser's own error, which the proxy has wrapped
             raise
 
-    def projections(self, texts: Sequence[str]) -> Any:
-        """The expressions of a SELECT."""
-        return self.parsed("parsePlan", f"SELECT {', '.join(texts)}").projectList()
+    def parse_projections(self, texts: Sequence[str]) -> Any:
+        """Parses the expressions of a SELECT."""
+        return self.parse("parsePlan", f"SELECT {', '.join(texts)}").projectList()
 
 
-def _running() -> _Spark:
+def _find_running_spark() -> _Spark:
     context: Any = SparkContext._active_spark_context
     if context is None:
         raise SessionError("Spark has been stopped", hint="start a session: rd.session(...)")
-    return _classes(context._jvm)
+    return _find_classes(context._jvm)
 
 
 @lru_cache(maxsize=1)
-def _classes(jvm: Any) -> _Spark:
+def _find_classes(jvm: Any) -> _Spark:
     sql = jvm.org.apache.spark.sql
     parser = getattr(getattr(sql.catalyst.parser, "CatalystSqlParser$"), "MODULE$")
     return _Spark(
@@ -129,37 +109,38 @@ def _classes(jvm: Any) -> _Spark:
         expressions=sql.classic.ExpressionUtils,
         datasets=sql.classic.Dataset,
         project=sql.catalyst.plans.logical.Project,
-        parsers={method: _with_default_settings(jvm, parser, method, kind) for method, kind in _RESULTS.items()},
+        parsers={method: _compose_parser(jvm, parser, method, result) for method, result in _RESULTS.items()},
     )
 
 
-def _with_default_settings(jvm: Any, parser: Any, method: str, result: str) -> tuple[Any, Any]:
-    """A method of the parser as one Java call that has settings of its own.
+def _compose_parser(jvm: Any, parser: Any, method: str, result: str) -> tuple[Any, Any]:
+    """Composes a method of the parser and the default settings into one Java call.
 
-    Several calls could run in several JVM threads (`PYSPARK_PIN_THREAD=false`), and the active session is a thread's.
-    `SQLConf.withExistingConf` runs a function without arguments, so the text comes to it in a `ThreadLocal`. All is put
-    into an operator for `AtomicReference.accumulateAndGet`, which py4j can call on every version of Java.
+    Several calls might run in different JVM threads (`PYSPARK_PIN_THREAD=false`), and each thread has its own active
+    session. `SQLConf.withExistingConf` runs a function without arguments, which gets the text from a `ThreadLocal`. The
+    whole is an operator for `AtomicReference.accumulateAndGet`, which py4j can call in every version of Java.
     """
     handles, types = jvm.java.lang.invoke.MethodHandles, jvm.java.lang.invoke.MethodType
     settings = "org/apache/spark/sql/internal/SQLConf"
 
-    def found(name: str) -> Any:
+    def java_class(name: str) -> Any:
         return jvm.org.apache.spark.util.Utils.classForName(name, True, False)
 
     def signature(text: str) -> Any:
-        return types.fromMethodDescriptorString(text, found("scala.Function0").getClassLoader())
+        return types.fromMethodDescriptorString(text, java_class("scala.Function0").getClassLoader())
 
-    def function(kind: str, handle: Any) -> Any:
-        return jvm.java.lang.invoke.MethodHandleProxies.asInterfaceInstance(found(kind), handle)
+    def function(interface: str, handle: Any) -> Any:
+        return jvm.java.lang.invoke.MethodHandleProxies.asInterfaceInstance(java_class(interface), handle)
 
-    lookup, local, text = handles.publicLookup(), jvm.java.lang.ThreadLocal(), found("java.lang.ThreadLocal")
-    get = lookup.findVirtual(text, "get", signature(f"(){_OBJECT}")).bindTo(local).asType(signature(f"(){_TEXT}"))
-    put = lookup.findVirtual(text, "set", signature(f"({_OBJECT})V")).bindTo(local)
+    lookup = handles.publicLookup()
+    local, local_class = jvm.java.lang.ThreadLocal(), java_class("java.lang.ThreadLocal")
+    get = lookup.findVirtual(local_class, "get", signature(f"(){_OBJECT}")).bindTo(local)
+    get = get.asType(signature(f"(){_TEXT}"))
+    put = lookup.findVirtual(local_class, "set", signature(f"({_OBJECT})V")).bindTo(local)
     parse = lookup.findVirtual(parser.getClass(), method, signature(f"({_TEXT})L{result};")).bindTo(parser)
-    run = lookup.findStatic(
-        found(settings.replace("/", ".")), "withExistingConf", signature(f"(L{settings};Lscala/Function0;){_OBJECT}")
-    )
+    run_signature = signature(f"(L{settings};Lscala/Function0;){_OBJECT}")
+    run = lookup.findStatic(java_class(settings.replace("/", ".")), "withExistingConf", run_signature)
     run = run.bindTo(jvm.org.apache.spark.sql.internal.SQLConf())
     run = run.bindTo(function("scala.Function0", handles.foldArguments(parse, get)))
-    operator = handles.dropArguments(handles.filterReturnValue(put, run), 0, [found("java.lang.Object")])
+    operator = handles.dropArguments(handles.filterReturnValue(put, run), 0, [java_class("java.lang.Object")])
     return jvm.java.util.concurrent.atomic.AtomicReference(), function("java.util.function.BinaryOperator", operator)

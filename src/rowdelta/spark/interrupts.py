@@ -1,8 +1,7 @@
-"""Ctrl-C during long work: Spark's jobs are cancelled, what was begun is undone or finished, and only then is it over.
+"""Handles Ctrl-C during long work: cancels Spark's jobs, then waits until the work is finished or undone.
 
-A signal in the middle of a py4j call breaks the connection, and the JVM goes on by itself: a file or a commit may come
-after everything has been cleaned up. So long work runs in a thread of its own, which no signal reaches, while the main
-thread waits for it.
+A signal in the middle of a py4j call breaks the connection, but the JVM continues: a file or a commit may appear after
+the cleanup. So long work runs in a separate thread, which no signal reaches, while the main thread waits for it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from rowdelta.spark.gateway import Gateway
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 _PAUSE_SECONDS: Final = 0.2
 _LONGEST_WAIT_SECONDS: Final = 10.0
 _interrupted: set[threading.Thread] = set()
@@ -31,19 +30,19 @@ _interrupted: set[threading.Thread] = set()
 
 def interruptible(
     gateway: Gateway,
-    work: Callable[[], Found],
+    work: Callable[[], Result],
     *,
     during: Callable[[], AbstractContextManager[Any]] = nullcontext,
     cancel: bool = True,
-) -> Found:
-    """Runs long work so that Ctrl-C falls between two steps of it, never into one.
+) -> Result:
+    """Runs long work so that Ctrl-C interrupts it between two steps, never within one.
 
     Args:
-        gateway: The session in which the work is done.
-        work: What to run; where it fails it cleans up after itself.
-        during: What is open while the work is done.
-        cancel: Whether Ctrl-C cancels Spark's jobs. Where it does not, the work is finished first, and a streaming
-            query that stops does not cancel it either.
+        gateway: The session that the work uses.
+        work: The work; if it fails, it cleans up after itself.
+        during: Makes a context that is open while the work runs.
+        cancel: Whether Ctrl-C cancels Spark's jobs. If not, the work is finished first, and stopping a streaming query
+            does not cancel it either.
 
     Raises:
         KeyboardInterrupt: After the work has ended. A second Ctrl-C does not wait.
@@ -51,7 +50,7 @@ def interruptible(
     if cancel and threading.current_thread() is not threading.main_thread():
         with during():
             return work()
-    future: Future[Found] = Future()
+    future: Future[Result] = Future()
     tag = f"rowdelta-{uuid.uuid4().hex}"
 
     def run() -> None:
@@ -59,53 +58,53 @@ def interruptible(
             gateway.activate()
             gateway.spark.sparkContext.addJobTag(tag)
             with during():
-                found = work()
-            future.set_result(found)
+                result = work()
+            future.set_result(result)
         except BaseException as error:  # noqa: BLE001 - the main thread raises it
             future.set_exception(error)
 
-    # Jobs of another kind of thread do not belong to the group of the caller's, which a streaming query cancels.
-    kind = InheritableThread if cancel else threading.Thread
-    thread = kind(target=run, name="rowdelta", daemon=True)
-    with _no_other_job_cancelled():
+    # A plain thread does not inherit the caller's job group, which a streaming query cancels.
+    thread_class = InheritableThread if cancel else threading.Thread
+    thread = thread_class(target=run, name="rowdelta", daemon=True)
+    with _disable_pyspark_handler():
         try:
             thread.start()
-            # Not `join`: Python 3.11 takes a thread for ended when a signal comes while it waits for it.
+            # Not `join`: if a signal arrives during it, Python 3.11 considers the thread ended.
             while not future.done() and thread.is_alive():
                 wait([future], _LONGEST_WAIT_SECONDS)
         except KeyboardInterrupt:
-            _end(gateway, thread, future, tag if cancel else None)
+            _wait_until_ended(gateway, thread, future, tag if cancel else None)
             raise
     return future.result(timeout=0)
 
 
 @contextmanager
-def _no_other_job_cancelled() -> Iterator[None]:
-    """PySpark's own handler of Ctrl-C cancels every job of the process; here, those of the work are enough."""
-    before = signal.getsignal(signal.SIGINT)
-    is_sparks = getattr(before, "__module__", None) == "pyspark.core.context"
-    if not is_sparks or threading.current_thread() is not threading.main_thread():
+def _disable_pyspark_handler() -> Iterator[None]:
+    """Disables PySpark's handler of Ctrl-C, which cancels every job of the process, not only those of the work."""
+    original = signal.getsignal(signal.SIGINT)
+    is_pyspark_handler = getattr(original, "__module__", None) == "pyspark.core.context"
+    if not is_pyspark_handler or threading.current_thread() is not threading.main_thread():
         yield
         return
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, original)
 
 
 def stop_if_interrupted() -> None:
-    """Called between two steps of long work.
+    """Stops long work between two steps if it was interrupted.
 
     Raises:
-        KeyboardInterrupt: Someone waits for the work to end.
+        KeyboardInterrupt: The work was interrupted.
     """
     if threading.current_thread() in _interrupted:
         raise KeyboardInterrupt
 
 
-def _end(gateway: Gateway, thread: threading.Thread, future: Future[Any], tag: str | None) -> None:
-    """Waits until the work has ended; every job that it still starts is cancelled."""
+def _wait_until_ended(gateway: Gateway, thread: threading.Thread, future: Future[Any], tag: str | None) -> None:
+    """Waits until the work has ended, and cancels every job that it still starts."""
     if tag is not None:
         _interrupted.add(thread)
     try:
@@ -119,12 +118,12 @@ def _end(gateway: Gateway, thread: threading.Thread, future: Future[Any], tag: s
 
 
 def end_work(thread: threading.Thread, tag: str, ended: Callable[[float], bool]) -> None:
-    """Makes work in another thread end: its next step does not begin, and every job that it still starts is cancelled.
+    """Ends work in another thread: prevents its next step, and cancels every job that it still starts.
 
     Args:
-        thread: Where the work is done.
+        thread: The thread of the work.
         tag: The tag of its jobs.
-        ended: Waits so many seconds for it, and says whether it has ended.
+        ended: Waits for the given number of seconds, and returns whether the work has ended.
     """
     context = SparkContext._active_spark_context
     _interrupted.add(thread)
@@ -139,7 +138,7 @@ def end_work(thread: threading.Thread, tag: str, ended: Callable[[float], bool])
 
 
 def _wait_for_tasks(context: SparkContext) -> None:
-    """Tasks of a cancelled job go on for a moment: they remove the files that they were writing."""
+    """Waits for tasks of cancelled jobs, which still remove the files that they were writing."""
     tracker: Any = context._jsc.sc().statusTracker()
     end = time.monotonic() + _LONGEST_WAIT_SECONDS
     while any(info.numRunningTasks() for info in tracker.getExecutorInfos()) and time.monotonic() < end:

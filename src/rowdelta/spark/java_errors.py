@@ -1,4 +1,4 @@
-"""Java's exceptions, by name."""
+"""Reads the class names, messages and causes of Java exceptions."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ if TYPE_CHECKING:
 __all__ = ["JavaError", "Py4JError", "Py4JJavaError", "java_causes", "java_message", "java_name"]
 
 JavaError = (Py4JJavaError, PySparkException)
-_FEW: Final = 20  # causes can go round in a circle
+_MAX_CAUSES: Final = 20  # causes can form a cycle
 
 
 def java_name(error: BaseException) -> str:
-    """The simple class name of the Java exception behind an error, or of the error itself."""
+    """Returns the simple class name of the Java exception behind an error, or of the error itself."""
     java: Any = getattr(error, "java_exception", None)
     return str(java.getClass().getSimpleName()) if java is not None else type(error).__name__
 
 
 def java_causes(error: BaseException) -> Iterator[tuple[str, str]]:
-    """The names and messages of the Java exception behind an error, and of all that caused it.
+    """Yields the class names and messages of the Java exception behind an error and of all its causes.
 
-    They end where Java no longer answers. A PySpark exception keeps the one of Java in a place of its own.
+    It ends early if the JVM no longer answers. A PySpark exception keeps the Java exception in another attribute.
     """
     java: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    for _ in range(_FEW):
+    for _ in range(_MAX_CAUSES):
         if java is None:
             return
         try:
-            found = str(java.getClass().getSimpleName()), str(java.getMessage() or "")
+            name_and_message = str(java.getClass().getSimpleName()), str(java.getMessage() or "")
             java = java.getCause()
         except (Py4JError, OSError):
             return
-        yield found
+        yield name_and_message
 
 
 def java_message(error: BaseException) -> str:
-    """The message of the Java exception behind an error, its first line."""
+    """Returns the first line of the message of the Java exception behind an error."""
     java: Any = getattr(error, "java_exception", None)
     text = str((java.getMessage() if java is not None else None) or error).strip()
     return text.splitlines()[0] if text else java_name(error)

@@ -1,4 +1,4 @@
-"""Java packages and classes, each looked up once in a process."""
+"""Looks up Java packages and classes once per process."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from typing import Any, Final
 from py4j.java_gateway import JavaPackage
 
 
-def is_missing(found: Any) -> bool:
-    """Whether the JVM has no class of a name: py4j answers with a package."""
-    return isinstance(found, JavaPackage)
+def is_missing(java_class: Any) -> bool:
+    """Whether the JVM lacks a class: py4j then returns a package of that name."""
+    return isinstance(java_class, JavaPackage)
 
 
 class Package:
     """A Java package whose members are looked up once.
 
-    py4j asks the JVM for every part of `org.apache.iceberg`, each time, and the JVM looks for a class of that name in
-    all jars. That was 15% of the JVM's time in the tests of small changes.
+    py4j asks the JVM for every part of `org.apache.iceberg`, each time, and the JVM searches all jars for a class of
+    that name. This took 15% of the JVM's time in the tests of small changes.
     """
 
-    def __init__(self, found: Any) -> None:
-        self._found = found
+    def __init__(self, java_package: Any) -> None:
+        self._java_package = java_package
 
     def __getattr__(self, name: str) -> Any:
-        member = getattr(self._found, name)
+        member = getattr(self._java_package, name)
         if isinstance(member, JavaPackage):
-            if not name.islower():  # a class that is not there, so far
+            if not name.islower():  # a missing class, which may be loaded later
                 return member
             member = Package(member)
         setattr(self, name, member)
         return member
 
 
-# What PySpark asks the JVM for with nearly every frame and column.
-_ASKED_OFTEN: Final = (
+# PySpark looks these up for nearly every frame and column.
+_FREQUENT_NAMES: Final = (
     "PythonUtils",
     "PythonSQLUtils",
     "functions",
@@ -46,14 +46,14 @@ _packages: dict[Any, Package] = {}  # by JVM
 
 
 def known_packages(view: Any) -> Package:
-    """The packages of a JVM, by the view that PySpark has of it.
+    """Returns the packages of a JVM, given PySpark's view of it.
 
-    PySpark looks up the same few classes over and over, each time in all jars: the view is made to remember them.
+    PySpark looks up the same few classes again and again, each time in all jars. The view caches them too.
     """
     if view not in _packages:
-        for name in _ASKED_OFTEN:
+        for name in _FREQUENT_NAMES:
             member = getattr(view, name)
-            if not isinstance(member, JavaPackage):  # the answer for a class that is not there, so far
+            if not isinstance(member, JavaPackage):  # a missing class may be loaded later
                 setattr(view, name, member)
         _packages[view] = Package(view)
     return _packages[view]

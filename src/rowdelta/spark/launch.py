@@ -1,4 +1,4 @@
-"""Starting the JVM of a local Spark quietly, and ending it."""
+"""Starts a local Spark in a new JVM, without its startup output, and ends that JVM."""
 
 from __future__ import annotations
 
@@ -26,29 +26,27 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
 
 _END_SECONDS = 5.0
-_launched: list[subprocess.Popen[bytes]] = []  # the JVM of this process, also one that is only starting
+_launched: list[subprocess.Popen[bytes]] = []  # the JVM of this process, even if it is still starting
 
 
 def launch_spark(settings: dict[str, str]) -> SparkSession:
-    """Starts a JVM of its own, and Spark in it.
+    """Starts a new JVM, and Spark in it.
 
     Raises:
         SessionError: Spark does not start.
     """
-    # spark.log.level takes effect after start-up only; this silences the start itself. An URI has no spaces to quote.
-    quiet = Path(__file__).parent.with_name("log4j2.properties").as_uri()
-    settings.setdefault("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
+    # spark.log.level takes effect only after the startup; this silences the startup. A URI has no spaces to quote.
+    log4j_file = Path(__file__).parent.with_name("log4j2.properties").as_uri()
+    settings.setdefault("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log4j_file}")
     _end_stopped_jvm()
     conf = SparkConf(loadDefaults=True).setAll(list(settings.items()))
-    if not conf.contains(
-        "spark.sql.warehouse.dir"
-    ):  # Spark makes a folder for tables of its own; few sessions have any
+    if not conf.contains("spark.sql.warehouse.dir"):  # Spark creates it for its own tables; few sessions have any
         remove_if_empty(Path("spark-warehouse").absolute())
     output = _StartupOutput()
-    # A session of its own keeps Ctrl-C from all processes that start the JVM, and lets them be ended together.
+    # In a separate process session, Ctrl-C does not reach the processes that start the JVM, and one signal ends them.
     options = {"stderr": output.write_end, "start_new_session": True}
     try:
-        with _noted_launch():
+        with _record_process():
             gateway: JavaGateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
     except (PySparkException, OSError) as error:
         output.close_write_end()
@@ -71,10 +69,10 @@ def launch_spark(settings: dict[str, str]) -> SparkSession:
 
 
 def remove_if_empty(folder: Path) -> None:
-    """Removes a folder at the end of the process, where it is not there yet and stays empty."""
+    """Removes a folder at the end of the process if it does not exist yet and is empty by then."""
 
     def remove() -> None:
-        with suppress(OSError):  # it is not there, or not empty
+        with suppress(OSError):  # it does not exist, or is not empty
             folder.rmdir()
 
     if not folder.exists():
@@ -82,24 +80,24 @@ def remove_if_empty(folder: Path) -> None:
 
 
 @contextmanager
-def _noted_launch() -> Iterator[None]:
-    """Notes down the process that PySpark starts, from its first moment on: PySpark itself tells when all is done."""
-    plain: Any = vars(java_gateway)["Popen"]
+def _record_process() -> Iterator[None]:
+    """Records the process as soon as PySpark starts it: PySpark returns it only when the JVM is ready."""
+    original: Any = vars(java_gateway)["Popen"]
 
-    class Noted(plain):  # type: ignore[misc]
+    class RecordedPopen(original):  # type: ignore[misc]
         def __init__(self, *arguments: Any, **options: Any) -> None:
             _launched[:] = [self]
             super().__init__(*arguments, **options)
 
-    vars(java_gateway)["Popen"] = Noted
+    vars(java_gateway)["Popen"] = RecordedPopen
     try:
         yield
     finally:
-        vars(java_gateway)["Popen"] = plain
+        vars(java_gateway)["Popen"] = original
 
 
 def end_jvm() -> None:
-    """Ends the JVM that was started here, with all that it may still be starting; Spark cannot be used after that."""
+    """Ends the JVM of this process, even if it is still starting; Spark cannot be used afterwards."""
     _end_processes(at_once=False)
     for process in _launched:
         with suppress(subprocess.TimeoutExpired):
@@ -108,22 +106,22 @@ def end_jvm() -> None:
 
 
 def kill_jvm() -> None:
-    """Ends it without waiting for anything."""
+    """Kills the JVM of this process without waiting."""
     _end_processes(at_once=True)
 
 
 def _end_processes(*, at_once: bool) -> None:
     for process in _launched:
-        with suppress(OSError, AttributeError):  # it has ended, or has not begun
-            if sys.platform == "win32":  # it has no groups of processes, and no signals that kill
+        with suppress(OSError, AttributeError):  # it has ended, or has not started
+            if sys.platform == "win32":  # Windows has no process groups, and no signals that kill
                 process.kill()
             else:
                 os.killpg(process.pid, signal.SIGKILL if at_once else signal.SIGTERM)
 
 
 def _end_stopped_jvm() -> None:
-    """Ends the JVM that a stopped Spark left behind: PySpark would use it again, with its old packages and memory."""
-    gateway: Any = SparkContext._gateway  # PySpark has no other way to let go of a JVM
+    """Ends the JVM of a stopped Spark: PySpark would reuse it, with its old packages and memory."""
+    gateway: Any = SparkContext._gateway  # PySpark has no other way to release a JVM
     if gateway is None or "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has one JVM for the whole run
         return
     gateway.shutdown()
@@ -132,31 +130,33 @@ def _end_stopped_jvm() -> None:
 
 
 class _StartupOutput:
-    """What the JVM prints while it starts: kept for an error message instead of shown; passed on afterwards."""
+    """Holds back what the JVM prints while it starts, for an error message; passes on what it prints later."""
 
     def __init__(self) -> None:
         read_end, self.write_end = os.pipe()
         self._lines: list[str] = []
-        self._quiet = True
-        self._thread = threading.Thread(target=self._pump, args=(os.fdopen(read_end, errors="replace"),), daemon=True)
+        self._starting = True
+        self._thread = threading.Thread(
+            target=self._read_lines, args=(os.fdopen(read_end, errors="replace"),), daemon=True
+        )
         self._thread.start()
 
     def close_write_end(self) -> None:
         os.close(self.write_end)
 
     def pass_on(self) -> None:
-        self._quiet = False
+        self._starting = False
         self._lines.clear()
 
     def text(self) -> str:
-        """The last lines, once the JVM has ended, without Java's stack frames."""
+        """Returns the last lines of a JVM that has ended, without stack frames."""
         self._thread.join(timeout=5)
         return "".join([line for line in self._lines if not line.startswith("\tat ")][-20:])
 
-    def _pump(self, stream: IO[str]) -> None:
+    def _read_lines(self, stream: IO[str]) -> None:
         with stream:
             for line in stream:
-                if self._quiet:
+                if self._starting:
                     self._lines.append(line)
                 else:
                     sys.stderr.write(line)

@@ -1,4 +1,4 @@
-"""Columns that every Iceberg table has beside its own."""
+"""Iceberg's metadata columns, which every table has in addition to its own."""
 
 from __future__ import annotations
 

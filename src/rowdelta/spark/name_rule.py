@@ -1,4 +1,4 @@
-"""Which columns a name stands for: Spark's setting `spark.sql.caseSensitive` decides, for rowdelta as for Spark."""
+"""Compares column names with or without case, as the setting `spark.sql.caseSensitive` says."""
 
 from __future__ import annotations
 
@@ -13,48 +13,48 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NameRule:
-    """How names are compared: letter by letter, or in any case."""
+    """Whether names that differ only in case are equal."""
 
     case_sensitive: bool = False
 
     def fold(self, name: str) -> str:
-        """What two names have in common that are the same."""
+        """Returns the form that equal names share."""
         return name if self.case_sensitive else name.lower()
 
     def same(self, left: str, right: str) -> bool:
-        """Whether two names are the same."""
+        """Whether two names are equal."""
         return self.fold(left) == self.fold(right)
 
     def find(self, name: str, names: Iterable[str]) -> list[str]:
-        """The names that a name stands for; more than one where it is ambiguous.
+        """Finds the names that equal a name; more than one if it is ambiguous.
 
         Examples:
             >>> NameRule(case_sensitive=True).find("id", ["id", "ID"]), NameRule().find("iD", ["id", "v"])
             (['id'], ['id'])
         """
-        wanted = self.fold(name)
-        return [known for known in names if self.fold(known) == wanted]
+        folded = self.fold(name)
+        return [other for other in names if self.fold(other) == folded]
 
     def by_name(self, names: Iterable[str]) -> dict[str, list[str]]:
-        """Names by what `fold` makes of them."""
-        found: dict[str, list[str]] = {}
+        """Groups names by their folded form."""
+        groups: dict[str, list[str]] = {}
         for name in names:
-            found.setdefault(self.fold(name), []).append(name)
-        return found
+            groups.setdefault(self.fold(name), []).append(name)
+        return groups
 
     def clashes(self, names: Sequence[str]) -> list[str]:
-        """Names that no statement can tell from another one of them.
+        """Finds the names that equal another one of them, so that no statement can distinguish them.
 
         Examples:
             >>> NameRule().clashes(["id", "ID", "v"]), NameRule(case_sensitive=True).clashes(["id", "ID"])
             (['id', 'ID'], [])
         """
-        return [name for alike in self.by_name(names).values() if len(alike) > 1 for name in alike]
+        return [name for group in self.by_name(names).values() if len(group) > 1 for name in group]
 
 
 ANY_CASE: Final = NameRule()
 
 
 def read_name_rule(spark: SparkSession) -> NameRule:
-    """The rule of a session, as it is now."""
+    """Reads the current rule of a session."""
     return NameRule(bool(spark._jsparkSession.sessionState().conf().caseSensitiveAnalysis()))

@@ -1,4 +1,4 @@
-"""Plans that are made while a job runs: either waits for Spark, and neither needs the other."""
+"""Makes a plan in a second thread while a Spark job runs: both mostly wait, and neither needs the other."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ if TYPE_CHECKING:
 
     from rowdelta.spark.gateway import Gateway
 
-X = TypeVar("X")
-Y = TypeVar("Y")
+JobResult = TypeVar("JobResult")
+Plan = TypeVar("Plan")
 
 
-def beside(gateway: Gateway, job: Callable[[], X], plan: Callable[[], Y]) -> tuple[X, Y]:
-    """Runs a job here, where an interruption reaches it, and makes a plan in another thread.
+def beside(gateway: Gateway, job: Callable[[], JobResult], plan: Callable[[], Plan]) -> tuple[JobResult, Plan]:
+    """Runs a job in this thread, where an interrupt reaches it, and makes a plan in another thread.
 
-    Where both fail, the plan's error is raised; an interruption comes before either.
+    If both fail, it raises the plan's error; an interrupt takes precedence over both.
     """
 
-    def made() -> Y:
+    def make_plan() -> Plan:
         gateway.activate()
         return plan()
 
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(_as_caller(gateway, made))
+        future = pool.submit(_inherit_properties(gateway, make_plan))
         try:
-            found = job()
+            result = job()
         except Exception:
             future.result()
             raise
-        return found, future.result()
+        return result, future.result()
 
 
-def _as_caller(gateway: Gateway, plan: Callable[[], Y]) -> Callable[[], Y]:
-    """Any job of the plan belongs to those of the caller, as far as Python's threads have their own in Java."""
+def _inherit_properties(gateway: Gateway, plan: Callable[[], Plan]) -> Callable[[], Plan]:
+    """Makes the plan's jobs inherit the caller's tags and properties, if Python threads have their own Java threads."""
     inherit: Any = inheritable_thread_target(gateway.spark)
-    found: Callable[[], Y] = inherit(plan) if callable(inherit) else plan
-    return found
+    inheriting: Callable[[], Plan] = inherit(plan) if callable(inherit) else plan
+    return inheriting

@@ -1,4 +1,4 @@
-"""SQL text that must be one whole expression: a predicate, a value, something to order by."""
+"""Checks that SQL text is one whole expression: a predicate, a value or a sort key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _ALIASES: Final = ("Alias", "MultiAlias")
 _STARS: Final = ("UnresolvedStar", "UnresolvedRegex", "UnresolvedStarExceptOrReplace", "UnresolvedStarWithColumns")
-# Functions that make rows; Spark finds them inside other expressions by itself.
+# Functions that return several rows; Spark itself refuses them inside other expressions.
 _GENERATORS: Final = frozenset(
     f"{name}{outer}"
     for name in ("explode", "posexplode", "inline", "stack", "json_tuple", "variant_explode")
@@ -31,55 +31,55 @@ _LONG: Final = 1 << 63
 _LITERALS: Final = (bool, int, float, decimal.Decimal, dt.date, bytes, bytearray)
 
 
-def check_expression(gateway: Gateway, given: object, what: str) -> str | Column:
-    """SQL text that is one whole expression, or a Column, just as it is.
+def check_expression(gateway: Gateway, expression: object, role: str) -> str | Column:
+    """Checks that SQL text is one whole expression; returns it, or a Column, unchanged.
 
-    Spark's parser takes a last word that it cannot use for an alias: `id < 50 limit` is `id < 50` to it.
+    Spark's parser reads a trailing word that it cannot use as an alias: `id < 50 limit` is `id < 50` to it.
 
     Args:
-        gateway: The session whose parser decides.
-        given: What was given.
-        what: What it is to be, for the message: `the predicate`.
+        gateway: The session whose parser is used.
+        expression: The text or Column.
+        role: The subject of error messages: `the predicate`.
 
     Raises:
-        InputError: The text is cut off, or holds more than one expression; or it is neither text nor a Column.
+        InputError: The text is incomplete or has more than one expression, or it is neither text nor a Column.
     """
-    if isinstance(given, Column):
-        _refuse_generator(_function_of(given), what)
-        return given
-    if not isinstance(given, str):
+    if isinstance(expression, Column):
+        _refuse_generator(_find_generator(expression), role)
+        return expression
+    if not isinstance(expression, str):
         raise InputError(
-            f"{what} must be SQL text or a Column, not {type(given).__name__}: {given!r}",
+            f"{role} must be SQL text or a Column, not {type(expression).__name__}: {expression!r}",
             hint="such as \"status = 'new'\"",
         )
     try:
-        parsed: Any = gateway.session.sessionState().sqlParser().parseExpression(given)
+        parsed: Any = gateway.session.sessionState().sqlParser().parseExpression(expression)
     except ParseException as error:
         raise InputError(
-            f"{what} is not a SQL expression: {short_message(str(error))}", hint="it must be one whole expression"
+            f"{role} is not a SQL expression: {short_message(str(error))}", hint="it must be one whole expression"
         ) from error
     node = str(parsed.nodeName())
     if node in _ALIASES:
-        _refuse_alias(gateway, given, what)
+        _refuse_alias(gateway, expression, role)
     elif node in _STARS:
-        raise InputError(f"{what} cannot be {given.strip()!r}, which stands for columns", hint="name one column")
+        raise InputError(f"{role} cannot be {expression.strip()!r}, which selects columns", hint="name one column")
     elif node == "UnresolvedFunction":
-        _refuse_generator(str(parsed.prettyName()), what)
-    return given
+        _refuse_generator(str(parsed.prettyName()), role)
+    return expression
 
 
-def check_value(gateway: Gateway, given: object, what: str) -> str | Column:
-    """As `check_expression`, for a value: what Python has for numbers, times, bytes and nothing is a literal."""
-    if isinstance(given, np.generic) and not isinstance(given, np.datetime64):
-        given = given.item()
-    if given is None or isinstance(given, _LITERALS):
-        return _literal(given, what)
-    return check_expression(gateway, given, what)
+def check_value(gateway: Gateway, value: object, role: str) -> str | Column:
+    """Checks an expression, or turns a Python number, time, bytes or None into a literal."""
+    if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
+        value = value.item()
+    if value is None or isinstance(value, _LITERALS):
+        return _to_literal(value, role)
+    return check_expression(gateway, value, role)
 
 
-def _literal(value: object, what: str) -> Column:
+def _to_literal(value: object, role: str) -> Column:
     if isinstance(value, dt.datetime):
-        # PySpark would take the time for one of the machine's zone, and Java's calendar for that of old dates.
+        # PySpark would read the time in the machine's zone, and old dates in Java's calendar.
         if value.tzinfo is None:
             return F.lit(value.isoformat()).cast("timestamp_ntz")
         since = value - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
@@ -87,36 +87,36 @@ def _literal(value: object, what: str) -> Column:
     if isinstance(value, dt.date):
         return F.lit(value.isoformat()).cast("date")
     if isinstance(value, decimal.Decimal) and not value.is_finite():
-        raise InputError(f"{what} cannot be {value}, which no decimal column holds", hint=f"use float('{value}')")
+        raise InputError(f"{role} cannot be {value}, which no decimal column holds", hint=f"use float('{value}')")
     if isinstance(value, int) and not -_LONG <= value < _LONG:
         value = decimal.Decimal(value)
     return F.lit(bytes(value) if isinstance(value, bytearray) else value)
 
 
-def _refuse_alias(gateway: Gateway, text: str, what: str) -> None:
-    """What Spark took for an alias is the rest of an expression that was cut off, or of another one."""
+def _refuse_alias(gateway: Gateway, text: str, role: str) -> None:
+    """Raises an error that shows the words which Spark reads as an alias: the expression does not end before them."""
     node = parse_expression(gateway, text)
     named = node
     while named is not None and named.rule != "namedExpression":
         named = next((child for child in named.children if child.rule), None)
-    rest = [] if named is None else _after_expression(named)
-    if not rest:  # the tree cannot be read
-        raise InputError(f"{what} is not one whole expression: Spark SQL takes its last word for an alias")
+    rest = [] if named is None else _find_rest(named)
+    if not rest:  # there is no readable tree
+        raise InputError(f"{role} is not one whole expression: Spark SQL takes its last word for an alias")
     start, end = rest[0].start, rest[-1].end
     place = place_in_text(gateway, text, start, end).strip()
     raise InputError(
-        f"{what} is not one whole expression: Spark SQL takes {text[start:end]!r} for an alias\n{place}",
+        f"{role} is not one whole expression: Spark SQL takes {text[start:end]!r} for an alias\n{place}",
         hint="complete the expression, or remove these words; text values are quoted: 'paid'",
     )
 
 
-def _after_expression(named: Node) -> list[Node]:
-    """What stands after the expression in a named one."""
+def _find_rest(named: Node) -> list[Node]:
+    """Finds the nodes that follow the expression."""
     return [child for child in named.children if child.rule != "expression" and child.end > child.start]
 
 
-def _function_of(column: Column) -> str:
-    """The generator that a Column calls last of all; empty for anything else, also for a column that is named so."""
+def _find_generator(column: Column) -> str:
+    """Finds the generator function that a Column calls; empty for anything else, even a column of that name."""
     name = str(column).removeprefix("Column<'").partition("(")[0]
     if name.lower() not in _GENERATORS:
         return ""
@@ -124,8 +124,8 @@ def _function_of(column: Column) -> str:
     return "" if str(node._jc.node().getClass().getSimpleName()) == "UnresolvedAttribute" else name
 
 
-def _refuse_generator(function: str, what: str) -> None:
+def _refuse_generator(function: str, role: str) -> None:
     if function.lower() in _GENERATORS:
         raise InputError(
-            f"{what} cannot be {function}(...), which makes several rows of one", hint="use one value for each row"
+            f"{role} cannot be {function}(...), which makes several rows of one", hint="use one value for each row"
         )

@@ -1,4 +1,4 @@
-"""What a name in SQL stands for: a temporary view, or an Iceberg table with its branch or snapshot."""
+"""Resolves a name in SQL to a temporary view, or to an Iceberg table with its branch or snapshot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from rowdelta.spark.gateway import Gateway
-from rowdelta.spark.generated_sql import quote
+from rowdelta.spark.quoting import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,19 +18,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _SELECTOR: Final = re.compile(r"(branch|tag|snapshot_id|at_timestamp)_.+", re.IGNORECASE | re.DOTALL)
-_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAIN: Final = "main"
 
 
 @dataclass(frozen=True)
 class NamedTable:
-    """An Iceberg table as a statement names it.
+    """An Iceberg table that a statement names.
 
     Attributes:
         table: Catalog, namespace and name of the table.
-        qualifier: What columns may be qualified with; for `db.t.branch_x` it ends in the branch.
-        branch: The branch that is read or changed.
-        snapshot_id: The snapshot that is named by an id, a tag or a time; None for the head of the branch.
+        qualifier: The parts that may qualify its columns; for `db.t.branch_x` they end with the branch.
+        branch: The branch to read or change.
+        snapshot_id: The snapshot that an id, a tag or a time selects; None for the head of the branch.
     """
 
     table: tuple[str, ...]
@@ -40,32 +39,36 @@ class NamedTable:
 
     @property
     def sql(self) -> str:
-        """The table's name in SQL, quoted where it must be."""
+        """The table's name in SQL, quoted only if needed."""
         return dotted(self.table)
 
 
 def find_table(spark: SparkSession, parts: Sequence[str], version: str | int | None = None) -> NamedTable | None:
-    """The Iceberg table of a name, as Spark would find it; None for anything else, and where there is nothing.
+    """Finds the Iceberg table of a name, as Spark would; None if there is none, or something else.
 
     Args:
         spark: The session.
         parts: The parts of the name.
-        version: Time travel: a version as text, or a time in microseconds.
+        version: The version for time travel: text, or a time in microseconds.
     """
     gateway = Gateway(spark)
     if _is_temporary(gateway, parts):
         return None
     try:
-        found = gateway.iceberg.spark.Spark3Util.catalogAndIdentifier(gateway.session, list(parts))
-        identifier = found.identifier()
-        loaded = found.catalog().loadTable(identifier, *([] if version is None else [version]))
-    except (Py4JError, PySparkException):  # Spark says what is wrong, in its own words
+        resolved = gateway.iceberg.spark.Spark3Util.catalogAndIdentifier(gateway.session, list(parts))
+        identifier = resolved.identifier()
+        loaded = resolved.catalog().loadTable(identifier, *([] if version is None else [version]))
+    except (Py4JError, PySparkException):  # Spark reports what is wrong when it runs the statement
         return None
     if not gateway.java_class("org.apache.iceberg.spark.source.SparkTable").isInstance(loaded):
         return None
     if not gateway.java_class("org.apache.iceberg.HasTableOperations").isInstance(loaded.table()):
         return None  # a metadata table
-    qualifier = (str(found.catalog().name()), *(str(part) for part in identifier.namespace()), str(identifier.name()))
+    qualifier = (
+        str(resolved.catalog().name()),
+        *(str(part) for part in identifier.namespace()),
+        str(identifier.name()),
+    )
     selected = _is_selector(loaded, qualifier[-1])
     pinned = loaded.branch() is None and (selected or version is not None)
     return NamedTable(
@@ -77,47 +80,37 @@ def find_table(spark: SparkSession, parts: Sequence[str], version: str | int | N
 
 
 class TemporaryView:
-    """A temporary view as it was made: another one of the same name is not it."""
+    """A temporary view, distinguished from later ones of the same name."""
 
     def __init__(self, frame: DataFrame, name: str) -> None:
         frame.createOrReplaceTempView(name)
         self.name = name
         self._spark = frame.sparkSession
-        self._made = self._current()
+        self._plan = self._read_current_plan()
 
     @property
     def has_ended(self) -> bool:
-        """Whether the Spark of its session was stopped."""
+        """Whether its session was stopped."""
         return self._spark.sparkContext._jsc is None
 
     @property
     def is_there(self) -> bool:
-        """Whether the session still has it, neither dropped nor replaced."""
-        return bool(self._current() == self._made)
+        """Whether the session still has it: it was neither dropped nor replaced."""
+        return bool(self._read_current_plan() == self._plan)
 
-    def _current(self) -> Any:
-        """What Spark keeps of a view has the time at which it was made."""
-        found = Gateway(self._spark).session.sessionState().catalog().getRawTempView(self.name)
-        return found.get() if found.isDefined() else None
+    def _read_current_plan(self) -> Any:
+        """Reads the plan that Spark has of the view, which includes the time when it was made."""
+        plan = Gateway(self._spark).session.sessionState().catalog().getRawTempView(self.name)
+        return plan.get() if plan.isDefined() else None
 
 
 def drop_temporary_view(spark: SparkSession, name: str) -> None:
-    """Drops a view, and leaves what is cached alone (`spark.catalog.dropTempView` would not)."""
+    """Drops a view but not its cached data, which `spark.catalog.dropTempView` would drop too."""
     Gateway(spark).session.sessionState().catalog().dropTempView(name)
 
 
-def dotted(parts: Sequence[str]) -> str:
-    """A name of several parts in SQL, quoted where it must be.
-
-    Examples:
-        >>> dotted(["lake", "db", "my table"])
-        'lake.db.`my table`'
-    """
-    return ".".join(part if _PLAIN.fullmatch(part) else quote(part) for part in parts)
-
-
 def is_temporary_view(gateway: Gateway, name: str) -> bool:
-    """Whether a name as in SQL is that of a temporary view; False where it is no name."""
+    """Whether SQL text names a temporary view; False if it is not a name."""
     try:
         parts = gateway.session.sessionState().sqlParser().parseMultipartIdentifier(name)
         return bool(gateway.session.sessionState().catalog().isTempView(parts))
@@ -131,5 +124,5 @@ def _is_temporary(gateway: Gateway, parts: Sequence[str]) -> bool:
 
 
 def _is_selector(loaded: Any, last: str) -> bool:
-    """Whether the last part picks a branch or a snapshot, and is not the name of a table."""
+    """Whether the last part selects a branch or a snapshot, rather than naming a table."""
     return _SELECTOR.fullmatch(last) is not None and not str(loaded.name()).lower().endswith(f".{last.lower()}")

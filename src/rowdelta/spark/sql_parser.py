@@ -1,4 +1,4 @@
-"""Spark's own SQL parser: every statement that Spark knows, with the offsets of all that it is made of."""
+"""Parses SQL with Spark's own parser into syntax trees with text offsets, and finds a statement's errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rowdelta.spark.syntax_tree import RULE, Node, read_tree
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# The settings that Spark's parser hands to its grammar, and the grammar's names for them.
+# The settings that Spark's parser passes to its grammar, with the grammar's names for them.
 _FLAGS = {
     "setOpsPrecedenceEnforced": "legacy_setops_precedence_enabled",
     "exponentLiteralAsDecimalEnabled": "legacy_exponent_literal_as_decimal_enabled",
@@ -25,21 +25,21 @@ _FLAGS = {
 
 
 def parse_statement(spark: SparkSession, text: str) -> Node | None:
-    """The syntax tree of one statement; None where it is not of Spark's own grammar (an extension's, or wrong)."""
-    return _parsed(Gateway(spark), text, "singleStatement")
+    """Parses one statement into a syntax tree; None if Spark's grammar lacks it (an extension's, or wrong)."""
+    return _parse(Gateway(spark), text, "singleStatement")
 
 
 def parse_expression(gateway: Gateway, text: str) -> Node | None:
-    """The syntax tree of one expression, which may have an alias; None where it is wrong."""
-    return _parsed(gateway, text, "singleExpression")
+    """Parses one expression, which may have an alias, into a syntax tree; None if it is wrong."""
+    return _parse(gateway, text, "singleExpression")
 
 
-def _parsed(gateway: Gateway, text: str, rule: str) -> Node | None:
-    # As Spark does: the fast way first, which fails on a few statements that are right.
-    return _parse(gateway, text, rule, "SLL") or _parse(gateway, text, rule, "LL")
+def _parse(gateway: Gateway, text: str, rule: str) -> Node | None:
+    # As Spark does: first the fast mode, which fails on a few valid statements.
+    return _parse_in_mode(gateway, text, rule, "SLL") or _parse_in_mode(gateway, text, rule, "LL")
 
 
-def _parse(gateway: Gateway, text: str, rule: str, mode: str) -> Node | None:
+def _parse_in_mode(gateway: Gateway, text: str, rule: str, mode: str) -> Node | None:
     antlr, spark_parser = gateway.jvm.org.antlr.v4.runtime, gateway.jvm.org.apache.spark.sql.catalyst.parser
     lexer = spark_parser.SqlBaseLexer(spark_parser.UpperCaseCharStream(antlr.CharStreams.fromString(text)))
     lexer.removeErrorListeners()
@@ -55,18 +55,18 @@ def _parse(gateway: Gateway, text: str, rule: str, mode: str) -> Node | None:
         tree = getattr(parser, rule)()
         if parser.getNumberOfSyntaxErrors():
             return None
-        return read_tree(text, str(tokens.getTokens().toString()), str(tree.toStringTree(_rule_names(gateway))))
-    except (ValueError, *JavaError):  # too deep for Java's stack, or printed in an unknown way: Spark takes it as it is
+        return read_tree(text, str(tokens.getTokens().toString()), str(tree.toStringTree(_find_rule_names(gateway))))
+    except (ValueError, *JavaError):  # too deep for Java's stack, or printed in an unknown form
         return None
 
 
 def check_syntax(spark: SparkSession, text: str) -> None:
-    """Raises Spark's own ParseException, with its position in the text, where a statement is wrong."""
+    """Raises Spark's ParseException, with its position in the text, if a statement does not parse."""
     Gateway(spark).session.sessionState().sqlParser().parsePlan(text)
 
 
 def analysis_error(spark: SparkSession, text: str) -> AnalysisException | None:
-    """What Spark finds wrong with a statement, with its position in the text; it is analysed, and never run."""
+    """Analyzes a statement without running it; returns Spark's error, with its position in the text, if any."""
     state = Gateway(spark).session.sessionState()
     try:
         plan = state.sqlParser().parsePlan(text)
@@ -77,13 +77,13 @@ def analysis_error(spark: SparkSession, text: str) -> AnalysisException | None:
 
 
 def text_of(context: Any) -> str:
-    """The whole text that the context of an error is a part of."""
-    text = context._q.sqlText()  # Spark's own object; PySpark hands on only the part
+    """Returns the whole text of the statement that the context of an error points into."""
+    text = context._q.sqlText()  # Spark's own object; PySpark exposes only the part
     return str(text.get()) if text.isDefined() else ""
 
 
 def place_in_text(gateway: Gateway, text: str, start: int, end: int) -> str:
-    """A part of a text as the errors of Spark show it: its line and position, and the text with it underlined."""
+    """Formats a part of a text as Spark's errors do: its line and position, and the text with it underlined."""
     some, none = gateway.jvm.scala.Some, gateway.scala_object(gateway.jvm.scala, "None")
     line, position = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start) - 1
     context = gateway.jvm.org.apache.spark.sql.catalyst.trees.SQLQueryContext(
@@ -93,19 +93,19 @@ def place_in_text(gateway: Gateway, text: str, start: int, end: int) -> str:
 
 
 def substitute_variables(spark: SparkSession, text: str) -> str:
-    """Replaces `${name}` as Spark does before it parses."""
+    """Replaces `${name}` as Spark does before it parses a statement."""
     if "${" not in text:
         return text
     return str(Gateway(spark).jvm.org.apache.spark.sql.internal.VariableSubstitution().substitute(text))
 
 
-def _rule_names(gateway: Gateway) -> Any:
-    """The names of the grammar's rules, marked, as a Java list made in one call."""
+def _find_rule_names(gateway: Gateway) -> Any:
+    """Lists the marked names of the grammar's rules as a Java list, in one call."""
     pattern = gateway.jvm.java.util.regex.Pattern.compile("\n")
-    return pattern.splitAsStream(_marked_names(gateway.jvm)).toList()
+    return pattern.splitAsStream(_read_marked_names(gateway.jvm)).toList()
 
 
 @lru_cache(maxsize=1)
-def _marked_names(jvm: Any) -> str:
+def _read_marked_names(jvm: Any) -> str:
     names = jvm.org.apache.spark.sql.catalyst.parser.SqlBaseParser.ruleNames
     return "\n".join(f"{RULE}{name}" for name in names)

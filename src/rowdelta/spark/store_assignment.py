@@ -1,4 +1,4 @@
-"""Spark's rules for storing a value of one type in a column of another."""
+"""ANSI store assignment: whether and how Spark stores a value of one type in a column of another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def can_store(gateway: Gateway, value: DataType, column: DataType) -> bool:
-    """Whether ANSI SQL allows the assignment; a null of no type may go anywhere."""
+    """Whether ANSI SQL allows the assignment; an untyped null fits every column."""
     if value == column or value.typeName() == "void":
         return True
     types = gateway.jvm.org.apache.spark.sql.types.DataType
@@ -23,16 +23,16 @@ def can_store(gateway: Gateway, value: DataType, column: DataType) -> bool:
 
 
 def ansi_cast(gateway: Gateway, value: Column, column: DataType) -> Column:
-    """A cast that refuses a value which does not fit, also in a session with `spark.sql.ansi.enabled` off."""
+    """Casts a value and fails if it does not fit, even in a session with `spark.sql.ansi.enabled` off."""
     source: Any = value
     jvm, node = gateway.jvm, source._jc.node()
     internal = jvm.org.apache.spark.sql.internal
-    kind = jvm.org.apache.spark.sql.types.DataType.fromJson(column.json())
+    data_type = jvm.org.apache.spark.sql.types.DataType.fromJson(column.json())
     mode = jvm.scala.Some(gateway.scala_object(internal, "Cast$Ansi"))
-    cast = jvm.org.apache.spark.sql.Column(internal.Cast(node, kind, mode, node.origin()))
+    cast = jvm.org.apache.spark.sql.Column(internal.Cast(node, data_type, mode, node.origin()))
     return classic.Column(cast)
 
 
 def sql_type(frame: DataFrame, name: str) -> str:
-    """A column's type as SQL writes it; names inside structs are quoted."""
+    """Writes a column's type in SQL; names inside structs are quoted."""
     return str(frame._jdf.schema().apply(name).dataType().sql())

@@ -1,4 +1,4 @@
-"""The syntax tree of a statement, as plain values: read from what Spark's own parser prints."""
+"""Reads the syntax tree of a statement from the output of Spark's own parser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-RULE: Final = "\x01"  # stands before the name of a rule, so that no token can be taken for one
+RULE: Final = "\x01"  # marks the names of rules, so that no token looks like one
 _TOKEN: Final = re.compile(r"\[@\d+,(\d+):(-?\d+)='")
 _TOKEN_END: Final = re.compile(r"',<-?\d+>(?:,channel=(\d+))?,\d+:\d+\]")
 _NAME: Final = re.compile(rf"{RULE}(\w+)")
@@ -20,7 +20,7 @@ _END_OF_FILE: Final = "<EOF>"
 class Node:
     """A rule of Spark's grammar with its children, or a token (then `rule` is empty).
 
-    `start` and `end` are offsets into the statement. A rule that matches nothing lies at the end of the token before.
+    `start` and `end` are offsets into the statement. A rule that matches nothing is at the end of the previous token.
     """
 
     rule: str
@@ -30,45 +30,45 @@ class Node:
     word: str = ""
 
     def child(self, rule: str) -> Node | None:
-        """The first child of a rule."""
+        """Returns the first child of a rule, if any."""
         return next(self.children_of(rule), None)
 
     def children_of(self, rule: str) -> Iterator[Node]:
-        """The children of a rule."""
+        """Yields the children of a rule."""
         return (node for node in self.children if node.rule == rule)
 
     def tokens(self) -> list[str]:
-        """The tokens right below, in upper case."""
+        """Lists the tokens among the children, in upper case."""
         return [node.word.upper() for node in self.children if not node.rule]
 
     def leaves(self) -> list[Node]:
-        """The tokens below, in order."""
-        found, waiting = [], [self]
-        while waiting:
-            node = waiting.pop()
+        """Lists all tokens of the tree, in order."""
+        tokens, pending = [], [self]
+        while pending:
+            node = pending.pop()
             if node.word:
-                found.append(node)
-            waiting.extend(reversed(node.children))
-        return found
+                tokens.append(node)
+            pending.extend(reversed(node.children))
+        return tokens
 
 
 def read_tree(text: str, tokens: str, tree: str) -> Node:
-    r"""Reads a tree.
+    r"""Reads a syntax tree from text that ANTLR prints.
 
     Args:
         text: The statement.
-        tokens: ANTLR's list of its tokens, as printed.
-        tree: ANTLR's tree, as printed, with `RULE` before the name of every rule.
+        tokens: ANTLR's list of its tokens.
+        tree: ANTLR's tree, with `RULE` before the name of every rule.
 
     Raises:
-        ValueError: The three do not fit together.
+        ValueError: The three do not match.
 
     Examples:
         >>> tokens = "[[@0,0:4='TABLE',<341>,1:0], [@1,5:5=' ',<450>,channel=1,1:5], [@2,6:6='t',<446>,1:6]]"
         >>> read_tree("TABLE t", tokens, "(\x01query TABLE (\x01name t))").child("name")
         Node(rule='name', start=6, end=7, children=[Node(rule='', start=6, end=7, children=[], word='t')], word='')
     """
-    leaves = _leaves(text, tokens)
+    leaves = _read_tokens(text, tokens)
     root = Node("", 0, 0)
     open_nodes, at, offset = [root], 0, 0
     while at < len(tree):
@@ -99,8 +99,8 @@ def read_tree(text: str, tokens: str, tree: str) -> Node:
     return top
 
 
-def _leaves(text: str, tokens: str) -> Iterator[Node]:
-    """The tokens that the grammar sees: no spaces, no comments."""
+def _read_tokens(text: str, tokens: str) -> Iterator[Node]:
+    """Yields the tokens that the grammar sees, without spaces and comments."""
     at = 1
     while at < len(tokens) - 1:
         head = _TOKEN.match(tokens, at)
@@ -121,13 +121,13 @@ def _escape(word: str) -> str:
 
 
 def _set_starts(top: Node) -> None:
-    """A rule starts with its first token, not where the token before ended."""
-    order, waiting = [], [top]
-    while waiting:
-        node = waiting.pop()
+    """Makes every rule start at its first token, not at the end of the previous one."""
+    order, pending = [], [top]
+    while pending:
+        node = pending.pop()
         order.append(node)
-        waiting.extend(node.children)
+        pending.extend(node.children)
     for node in reversed(order):
-        full = [child for child in node.children if child.end > child.start or child.word]
-        if full:
-            node.start = full[0].start
+        nonempty = [child for child in node.children if child.end > child.start or child.word]
+        if nonempty:
+            node.start = nonempty[0].start

@@ -1,7 +1,7 @@
-"""Small work on files, done by threads that stay: or by the caller, when it needs the result first.
+"""Runs small tasks on files in a lasting thread pool, or in the caller's thread if it needs the result first.
 
-Each thread has a connection to the JVM and a thread there, and Hadoop remembers every thread that ever opened a file: a
-stream that made new ones for every batch would grow by them.
+Each Python thread has a connection to the JVM and a thread there, and Hadoop remembers every thread that ever opened a
+file. A stream with new threads for every batch would need more and more memory.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-X = TypeVar("X")
+Result = TypeVar("Result")
 _THREADS: Final = 8
 _pool: Final = ThreadPoolExecutor(_THREADS, thread_name_prefix="rowdelta-files")
 
 
-class Errand(Generic[X]):
-    """Work that is done once, by whoever comes first; so nobody waits for a thread that is busy with something else.
+class Errand(Generic[Result]):
+    """A task that the pool or the caller runs, whichever is first, so that no caller waits for a busy thread.
 
     Examples:
         >>> Errand(lambda: 6 * 7).result()
         42
     """
 
-    def __init__(self, work: Callable[[], X]) -> None:
-        self._work: Callable[[], X] | None = work
-        self._found: list[X] = []
+    def __init__(self, work: Callable[[], Result]) -> None:
+        self._work: Callable[[], Result] | None = work
+        self._results: list[Result] = []
         self._error: BaseException | None = None
         self._lock = threading.Lock()
-        with suppress(RuntimeError):  # at the end of the process there are no threads any more
+        with suppress(RuntimeError):  # the pool is closed when the process ends
             _pool.submit(self._run)
 
-    def result(self) -> X:
-        """What the work gives; raises what it failed with."""
+    def result(self) -> Result:
+        """Returns the result of the task, or raises its error."""
         self._run()
         if self._error is not None:
             raise self._error
-        return self._found[0]
+        return self._results[0]
 
     def drop(self, *, wait: bool) -> None:
-        """Work that has not begun is never done; `wait` says whether to wait for work that is under way."""
+        """Cancels the task if it has not begun; with `wait`, waits for it if it has."""
         if self._lock.acquire(blocking=wait):
             self._work = None
             self._lock.release()
@@ -54,13 +54,13 @@ class Errand(Generic[X]):
             if work is None:
                 return
             try:
-                self._found.append(work())
-            except BaseException as error:  # noqa: BLE001 - whoever wants the result raises it
+                self._results.append(work())
+            except BaseException as error:  # noqa: BLE001 - `result` raises it
                 self._error = error
 
 
 def drop(errands: Sequence[Errand[Any]]) -> None:
-    """Nothing of these is begun any more, and nothing under way at the end; first the former, or more would begin."""
+    """Cancels tasks that have not begun, then waits for the others; in the other order, more would begin."""
     for wait in (False, True):
         for errand in errands:
             errand.drop(wait=wait)

@@ -1,4 +1,4 @@
-"""The versions of Spark and Iceberg that rowdelta works with, and the packages that it loads by itself."""
+"""The supported versions of Spark and Iceberg, and the packages that rowdelta loads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OLDEST_ICEBERG: Final = (1, 10)
 
 
 def check_spark(version: str) -> None:
-    """Refuses a Spark whose inside is another than the one that rowdelta knows.
+    """Refuses a version of Spark whose internals rowdelta does not support.
 
     Examples:
         >>> check_spark("4.1.4")
@@ -24,16 +24,16 @@ def check_spark(version: str) -> None:
         rowdelta.errors.SessionError: Spark 3.5.8 is not supported: rowdelta needs 4.1
         Hint: install pyspark 4.1, or start the job with a Spark of that version
     """
-    if not OLDEST_SPARK <= _numbers(version) <= NEWEST_SPARK:
-        wanted = " to ".join(dict.fromkeys((_text(OLDEST_SPARK), _text(NEWEST_SPARK))))
+    if not OLDEST_SPARK <= _parse_version(version) <= NEWEST_SPARK:
+        supported = " to ".join(dict.fromkeys((_format_version(OLDEST_SPARK), _format_version(NEWEST_SPARK))))
         raise SessionError(
-            f"Spark {version} is not supported: rowdelta needs {wanted}",
-            hint=f"install pyspark {_text(NEWEST_SPARK)}, or start the job with a Spark of that version",
+            f"Spark {version} is not supported: rowdelta needs {supported}",
+            hint=f"install pyspark {_format_version(NEWEST_SPARK)}, or start the job with a Spark of that version",
         )
 
 
 def check_iceberg(version: str) -> None:
-    """Refuses an Iceberg that lacks what rowdelta calls.
+    """Refuses a version of Iceberg that lacks methods which rowdelta calls.
 
     Examples:
         >>> check_iceberg("1.9.2")
@@ -41,18 +41,18 @@ def check_iceberg(version: str) -> None:
         rowdelta.errors.SessionError: Iceberg 1.9.2 is too old: rowdelta needs 1.10 or newer
         Hint: update the iceberg-spark-runtime package of this session
     """
-    if _numbers(version) < OLDEST_ICEBERG:
+    if _parse_version(version) < OLDEST_ICEBERG:
         raise SessionError(
-            f"Iceberg {version} is too old: rowdelta needs {_text(OLDEST_ICEBERG)} or newer",
+            f"Iceberg {version} is too old: rowdelta needs {_format_version(OLDEST_ICEBERG)} or newer",
             hint="update the iceberg-spark-runtime package of this session",
         )
 
 
-def _numbers(version: str) -> tuple[int, int]:
-    """Major and minor version; a text that does not start with them is older than all."""
-    found = re.match(r"(\d+)\.(\d+)", version)
-    return (0, 0) if found is None else (int(found[1]), int(found[2]))
+def _parse_version(version: str) -> tuple[int, int]:
+    """Parses the major and minor version; text that does not start with them counts as the oldest version."""
+    match = re.match(r"(\d+)\.(\d+)", version)
+    return (0, 0) if match is None else (int(match[1]), int(match[2]))
 
 
-def _text(version: tuple[int, int]) -> str:
+def _format_version(version: tuple[int, int]) -> str:
     return ".".join(map(str, version))

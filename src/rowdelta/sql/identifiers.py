@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rowdelta.spark import unquote
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowdelta.spark import NameRule, Node
 
 _PART_RULES = ("errorCapturingIdentifier", "identifier", "strictIdentifier")
-
-
-def unquote(text: str) -> str:
-    """An identifier's name.
-
-    Examples:
-        >>> unquote("`a``b`"), unquote("a")
-        ('a`b', 'a')
-    """
-    quote = text[:1]
-    if quote in {"`", '"'} and len(text) > 1:
-        return text[1:-1].replace(quote * 2, quote)
-    return text
 
 
 def name_parts(node: Node, text: str) -> tuple[str, ...]:

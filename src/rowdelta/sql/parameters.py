@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from rowdelta.errors import InputError
-from rowdelta.sql.identifiers import unquote
+from rowdelta.spark import string_literal, unquote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -118,4 +118,4 @@ def _string(value: str, dialect: Dialect) -> str:
     """A string, in which Spark finds no variable (`${name}`) to replace."""
     if not dialect.escapes and any(mark in value for mark in ("'", "\\", "${")):
         return f"CAST(X'{value.encode().hex()}' AS STRING)"  # without escapes a string cannot hold these
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"
+    return string_literal(value).replace("${", "\\u0024{")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from rowdelta.sql.identifiers import part_nodes, reference_parts, unquote
+from rowdelta.spark import unquote
+from rowdelta.sql.identifiers import part_nodes, reference_parts
 
 if TYPE_CHECKING:
     from rowdelta.spark import NameRule, Node
