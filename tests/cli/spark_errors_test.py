@@ -137,7 +137,7 @@ def test_a_value_that_sets_nothing_is_a_wrong_call(values: list[str], message: s
         (("compact", "--option", "fast"), "'fast' is not an option; write --option name=value"),
         (("rewrite-deletes", "--target-size", "big"), "target_size='big' is not a size"),
         (("rewrite-deletes", "--to", "dv"), "unknown delete encoding 'dv'"),
-        (("upsert", "--changes", __file__, "--key", "id"), "failures_test.py: unsupported file type; use one of"),
+        (("upsert", "--changes", __file__, "--key", "id"), "spark_errors_test.py: unsupported file type; use one of"),
         (("merge", "--source", __file__, "--on", "id"), "use one of .parquet, .orc, .csv, .json, .jsonl"),
         (("delete-keys", "--keys", __file__), "unsupported file type"),
         (("delete", "--where", "true", "--mode", "fast"), "'fast' is not one of merge-on-read, copy-on-write"),
