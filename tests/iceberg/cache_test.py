@@ -9,7 +9,8 @@ import pytest
 
 from rowdelta.iceberg import footer
 from rowdelta.iceberg.cache import Recent
-from rowdelta.iceberg.metadata import History, parse_metadata
+from rowdelta.iceberg.metadata import parse_metadata
+from rowdelta.iceberg.snapshots import History
 from rowdelta.read import key_loader as key_sets
 from tests.support.frames import rows
 from tests.support.tables import EDV, append_ids, create, keys, live_vectors
@@ -71,7 +72,7 @@ def test_history_is_read_when_it_is_asked_for(spark: SparkSession, table_name: s
 
 @pytest.mark.parametrize("one_by_one", [0, 1, 32])
 def test_snapshots_come_one_by_one_or_all_at_once(*, one_by_one: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rowdelta.iceberg.metadata._READ_ONE_BY_ONE", one_by_one)
+    monkeypatch.setattr("rowdelta.iceberg.snapshots._READ_ONE_BY_ONE", one_by_one)
     every = {number: _snapshot(number, number - 1 or None) for number in range(1, 6)}
     asked: list[int | str] = []
 

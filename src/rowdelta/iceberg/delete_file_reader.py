@@ -12,15 +12,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import TableError
+from rowdelta.iceberg.in_memory_table import make_static_table, read_java_table
 from rowdelta.iceberg.scratch_files import scratch_folder
-from rowdelta.iceberg.snapshot_reader import SnapshotFiles, as_frame, static_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pyspark.sql import DataFrame
 
-    from rowdelta.iceberg.manifests import DeleteEntry
+    from rowdelta.iceberg.manifest_entries import DeleteEntry
+    from rowdelta.iceberg.snapshot_contents import SnapshotFiles
     from rowdelta.iceberg.table_handle import TableHandle
 
 _KEPT: Final = ("file_path", "file_format", "record_count", "file_size_in_bytes", "split_offsets", "key_metadata")
@@ -62,7 +63,7 @@ def _file_rows(
             location, size, count = _data_manifest(handle, manifest["manifest_path"], wanted)
             records.append(_list_record(manifest, location, size, count))
     listing = replace(files.listing, records=records)
-    return as_frame(handle, static_table(handle, _document(handle, files, schema), listing))
+    return read_java_table(handle, make_static_table(handle, _document(handle, files, schema), listing))
 
 
 def _all_fields(handle: TableHandle) -> list[dict[str, Any]]:
