@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ from pyspark.sql import DataFrame
 
 if TYPE_CHECKING:
     from rowdelta.iceberg.avro_file import AvroFile
+    from rowdelta.iceberg.metadata_document import MetadataDocument
     from rowdelta.iceberg.table_handle import TableHandle
 
 
@@ -23,13 +23,12 @@ def pin_to_branch(handle: TableHandle, metadata: Any) -> Any:
     return iceberg.spark.source.SparkTable(iceberg.BaseTable(operations, table.name())).copyWithBranch(handle.branch)
 
 
-def make_static_table(handle: TableHandle, document: dict[str, Any], listing: AvroFile) -> Any:
-    """A table that exists in memory alone, from the JSON of its metadata and the manifest list of its only snapshot."""
+def make_static_table(handle: TableHandle, document: MetadataDocument, listing: AvroFile) -> Any:
+    """A table that exists in memory alone, from its metadata and the manifest list of its only snapshot."""
     iceberg, table = handle.gateway.iceberg, handle.java_table
     location = f"rowdelta-{uuid.uuid4()}.avro"
-    (snapshot,) = document["snapshots"]
-    document = document | {"snapshots": [{**snapshot, "manifest-list": location}]}
-    metadata = iceberg.TableMetadataParser.fromJson(json.dumps(document))
+    document = document.replace_manifest_list(document.current_snapshot_id, location)
+    metadata = iceberg.TableMetadataParser.fromJson(document.to_json())
     operations = iceberg.StaticTableOperations(metadata, table.io())
     made = iceberg.BaseTable(operations, table.name())
     files = iceberg.inmemory.InMemoryFileIO()

@@ -6,17 +6,18 @@ Push-down, pruning, position deletes, deletion vectors and metadata columns all 
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from rowdelta.iceberg.in_memory_table import make_static_table, pin_to_branch, read_java_table, read_spark_table
 from rowdelta.iceberg.manifest_copies import copy_listing
+from rowdelta.iceberg.metadata_document import MetadataDocument
 from rowdelta.iceberg.partition_specs import partition_names
 from rowdelta.iceberg.pushdown import has_null_partitions, with_unpartitioned_spec
 from rowdelta.iceberg.snapshot_contents import SnapshotFiles
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
     from pyspark.sql import DataFrame
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.schema import Field
     from rowdelta.iceberg.snapshots import Snapshot
     from rowdelta.iceberg.table_handle import TableHandle
-
-ROW_LINEAGE_VERSION: Final = 3
 
 
 @dataclass(frozen=True)
@@ -63,9 +62,9 @@ def shadow(
         table = pin_to_branch(handle, with_unpartitioned_spec(handle, state.current) if nulls else state.current)
         return SnapshotFrame(read_spark_table(handle, table), partition_names(handle, table.table()))
     listing = copy_listing(handle, files, only)
-    document = _document(handle, files.snapshot.id, schema_id, extra_fields)
+    document = _describe_snapshot(handle, files.snapshot.id, schema_id, extra_fields)
     if nulls:
-        _add_unpartitioned_spec(document)
+        document = document.add_unpartitioned_spec()
     table = make_static_table(handle, document, listing)
     return SnapshotFrame(read_java_table(handle, table), partition_names(handle, table))
 
@@ -76,7 +75,9 @@ def open_data_files(handle: TableHandle, snapshot: Snapshot) -> Any:
     listing = handle.manifests.read(snapshot.manifest_list)
     data = [manifest for manifest in listing.records if not manifest.get("content")]
     listing = copy_listing(handle, SnapshotFiles(snapshot, replace(listing, records=data), (), ()), None)
-    return make_static_table(handle, _document(handle, snapshot.id, handle.metadata.current_schema_id, []), listing)
+    return make_static_table(
+        handle, _describe_snapshot(handle, snapshot.id, handle.metadata.current_schema_id), listing
+    )
 
 
 def is_read_as_it_is(handle: TableHandle, files: SnapshotFiles) -> bool:
@@ -100,30 +101,9 @@ def _is_newest_and_clean(branch: str, metadata: TableMetadata, files: SnapshotFi
     )
 
 
-def _document(handle: TableHandle, snapshot_id: int, schema_id: int, extra_fields: list[Field]) -> dict[str, Any]:
-    document = dict(handle.document)
-    schema = copy.deepcopy(next(s for s in document["schemas"] if s["schema-id"] == schema_id))
-    schema["schema-id"] = max(s["schema-id"] for s in document["schemas"]) + 1
-    schema["fields"] += [{"id": f.id, "name": f.name, "required": False, "type": f.type} for f in extra_fields]
-    schema.pop("identifier-field-ids", None)
-    document |= {
-        "format-version": max(document["format-version"], ROW_LINEAGE_VERSION),
-        "next-row-id": document.get("next-row-id", 0),
-        "schemas": [*document["schemas"], schema],
-        "current-schema-id": schema["schema-id"],
-        "snapshots": [handle.snapshot_document(snapshot_id)],
-        "current-snapshot-id": snapshot_id,
-        "refs": {"main": {"type": "branch", "snapshot-id": snapshot_id}},
-        "snapshot-log": [],
-        "metadata-log": [],
-        "statistics": [],
-        "partition-statistics": [],
-    }
-    return document
-
-
-def _add_unpartitioned_spec(document: dict[str, Any]) -> None:
-    """What `with_unpartitioned_spec` does, in JSON."""
-    specs = document["partition-specs"]
-    if all(spec["fields"] for spec in specs):
-        document["partition-specs"] = [*specs, {"spec-id": max(spec["spec-id"] for spec in specs) + 1, "fields": []}]
+def _describe_snapshot(
+    handle: TableHandle, snapshot_id: int, schema_id: int, extra_fields: Sequence[Field] = ()
+) -> MetadataDocument:
+    """The metadata of a table with this snapshot alone, and with row ids, by which Iceberg gives sequence numbers."""
+    document = MetadataDocument(handle.document).add_row_lineage().add_schema(schema_id, extra_fields)
+    return document.keep_snapshot(handle.snapshot_document(snapshot_id))
