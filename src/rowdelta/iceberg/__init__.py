@@ -5,6 +5,7 @@ from __future__ import annotations
 from rowdelta.iceberg.avro_file import AvroFile
 from rowdelta.iceberg.bounds import comparable
 from rowdelta.iceberg.branches import check_fast_forward, create_branch, drop_branch, fast_forward
+from rowdelta.iceberg.cache import LruCache
 from rowdelta.iceberg.commit import commit_change, marked, show_to_spark
 from rowdelta.iceberg.content_files import ContentFile
 from rowdelta.iceberg.create_table import NewTable
@@ -61,6 +62,7 @@ __all__ = [
     "Inventory",
     "LiveData",
     "LiveDelete",
+    "LruCache",
     "Named",
     "NewDelete",
     "NewTable",

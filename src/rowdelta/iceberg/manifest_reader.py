@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.iceberg.avro_file import AvroFile
-from rowdelta.iceberg.cache import Recent
+from rowdelta.iceberg.cache import LruCache
 from rowdelta.iceberg.file_io import together
 from rowdelta.iceberg.manifest_entries import (
     DataEntry,
@@ -33,10 +32,9 @@ class ManifestReader:
 
     def __init__(self, files: FileIO) -> None:
         self._files = files
-        self._entries = Recent[list[Any]]()
-        self._lacks_places = Recent[bool]()
-        self._bytes: OrderedDict[str, bytes] = OrderedDict()
-        self._room = _CACHED_BYTES
+        self._entries = LruCache[str, list[Any]]()
+        self._lacks_places = LruCache[str, bool]()
+        self._bytes = LruCache[str, bytes](_CACHED_BYTES, len, _CACHED_BETWEEN)
 
     def read(self, path: str) -> AvroFile:
         """Any Avro metadata file."""
@@ -65,12 +63,9 @@ class ManifestReader:
             self._keep(path, data)
 
     def after_change(self) -> None:
-        """Lets most bytes go when the table has changed, and entries that were not used lately."""
-        self._entries.after_change()
-        self._lacks_places.after_change()
-        while self._bytes and self._room < _CACHED_BYTES - _CACHED_BETWEEN:
-            _, oldest = self._bytes.popitem(last=False)
-            self._room += len(oldest)
+        """Removes most bytes, and the entries that were not used lately. To be called when the table has changed."""
+        for cache in (self._entries, self._lacks_places, self._bytes):
+            cache.after_change()
 
     def _read(self, path: str) -> bytes:
         data = self._bytes.get(path)
@@ -80,12 +75,8 @@ class ManifestReader:
         return data
 
     def _keep(self, path: str, data: bytes) -> None:
-        if path not in self._bytes and len(data) <= _CACHED_BYTES_EACH:
-            self._bytes[path] = data
-            self._room -= len(data)
-        while self._room < 0:
-            _, oldest = self._bytes.popitem(last=False)
-            self._room += len(oldest)
+        if len(data) <= _CACHED_BYTES_EACH:
+            self._bytes.put(path, data)
 
     def deletes(self, manifest: dict[str, Any]) -> list[DeleteEntry]:
         """The live entries of a delete manifest, given as its record in the manifest list."""

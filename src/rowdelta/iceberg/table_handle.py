@@ -6,12 +6,12 @@ import copy
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pyspark.sql.types import StructType
 
 from rowdelta.errors import InputError, TableError
-from rowdelta.iceberg.cache import Recent
+from rowdelta.iceberg.cache import LruCache
 from rowdelta.iceberg.file_io import FileIO
 from rowdelta.iceberg.load_errors import explain_load_error
 from rowdelta.iceberg.manifest_reader import ManifestReader
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.snapshots import Snapshot
 
 Found = TypeVar("Found")
+_LIVE_FRAMES: Final = 2  # of the newest snapshot, and of one to compare it with
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,8 @@ class TableHandle:
         self.full_name = quote_path((self.catalog, *rest))
         self._state: TableState | None = None
         self.mark = CommitMark()
-        self.puffin_footers: Recent[PuffinFile] = Recent()
-        self.live_frames: dict[tuple[int, int, int], Any] = {}  # a snapshot never changes, nor does a frame of it
+        self.puffin_footers: LruCache[str, PuffinFile] = LruCache()
+        self.live_frames: LruCache[tuple[int, int, int], Any] = LruCache(_LIVE_FRAMES)
         self.refresh()
         self.metadata.head(branch)  # a branch that does not exist fails here, not in the middle of something
 
@@ -102,8 +103,8 @@ class TableHandle:
         state = self._state
         if state is None or location is None or location != state.location:  # a metadata file never changes
             self._state = TableState(self.gateway, current, location)
-            self.manifests.after_change()
-            self.puffin_footers.after_change()
+            for cache in (self.manifests, self.puffin_footers, self.live_frames):
+                cache.after_change()
 
     @property
     def state(self) -> TableState:
@@ -132,7 +133,7 @@ class TableHandle:
         other = copy.copy(self)
         other.java_table = java_table
         other._state = state  # noqa: SLF001 - of the same class
-        other.live_frames = {}
+        other.live_frames = LruCache(_LIVE_FRAMES)
         return other
 
     def run_interruptibly(self, work: Callable[[], Found], *, cancel: bool = True) -> Found:
