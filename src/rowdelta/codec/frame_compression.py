@@ -36,7 +36,7 @@ def compress(codec: str, data: Buffer) -> bytes:
         return frame
     # Arrow leaves the content size out of LZ4 frames: put it into the header, which ends in a checksum of itself.
     descriptor = bytes([frame[4] | _LZ4_SIZE_FLAG, frame[5]]) + len(data).to_bytes(8, "little")
-    return _LZ4_MAGIC + descriptor + bytes([_xxhash32(descriptor) >> 8 & 0xFF]) + frame[7:]
+    return _LZ4_MAGIC + descriptor + bytes([_hash_xxhash32(descriptor) >> 8 & 0xFF]) + frame[7:]
 
 
 def decompress(codec: str, data: Buffer, *, limit: int = DEFAULT_LIMIT) -> bytes:
@@ -54,19 +54,19 @@ def decompress(codec: str, data: Buffer, *, limit: int = DEFAULT_LIMIT) -> bytes
     """
     _check_codec(codec)
     raw = bytes(data)
-    size = _zstd_content_size(raw, limit) if codec == "zstd" else _lz4_content_size(raw)
+    size = _read_zstd_content_size(raw, limit) if codec == "zstd" else _read_lz4_content_size(raw)
     if size is not None and size > limit:
         raise FormatError(
             f"{codec} frame of {len(raw)} bytes has {size} bytes of content, more than the limit of {limit}",
             hint="raise the limit if the data can be trusted",
         )
-    content = _stream(codec, raw, limit if size is None else size)
+    content = _decompress_stream(codec, raw, limit if size is None else size)
     if size is not None and len(content) != size:
         raise FormatError(f"{codec} frame gives {len(content)} bytes of content but says {size}")
     return content
 
 
-def _stream(codec: str, raw: bytes, limit: int) -> bytes:
+def _decompress_stream(codec: str, raw: bytes, limit: int) -> bytes:
     chunks: list[bytes] = []
     total = 0
     try:
@@ -81,7 +81,7 @@ def _stream(codec: str, raw: bytes, limit: int) -> bytes:
     return b"".join(chunks)
 
 
-def _zstd_content_size(raw: bytes, limit: int) -> int | None:
+def _read_zstd_content_size(raw: bytes, limit: int) -> int | None:
     if raw[:4] != _ZSTD_MAGIC or len(raw) < 6:  # noqa: PLR2004 - magic, descriptor and one byte more
         raise FormatError(f"zstd frame starts with {raw[:4].hex() or 'nothing'}, not {_ZSTD_MAGIC.hex()}")
     descriptor = raw[4]
@@ -104,7 +104,7 @@ def _zstd_content_size(raw: bytes, limit: int) -> int | None:
     return size + 256 if width == 2 else size  # noqa: PLR2004 - the format's own offset for two bytes
 
 
-def _lz4_content_size(raw: bytes) -> int | None:
+def _read_lz4_content_size(raw: bytes) -> int | None:
     if raw[:4] != _LZ4_MAGIC or len(raw) < 7:  # noqa: PLR2004 - magic, two descriptor bytes and their checksum
         raise FormatError(f"lz4 frame starts with {raw[:4].hex() or 'nothing'}, not {_LZ4_MAGIC.hex()}")
     if not raw[4] & _LZ4_SIZE_FLAG:
@@ -117,7 +117,7 @@ def _check_codec(codec: str) -> None:
         raise FormatError(f"unknown compression codec {codec!r}", hint=f"known codecs: {', '.join(CODECS)}")
 
 
-def _xxhash32(data: bytes) -> int:
+def _hash_xxhash32(data: bytes) -> int:
     """Hash fewer than 16 bytes, all that a frame header can have."""
     prime2, prime3, prime4, prime5 = 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1
     value = prime5 + len(data)

@@ -156,14 +156,14 @@ class PuffinWriter:
             compression_codec=blob.compression_codec,
             properties=dict(blob.properties),
         )
-        _parse_blob(_blob_to_json(metadata))  # refuses here what no reader would take
+        _parse_blob(_convert_to_json(metadata))  # refuses here what no reader would take
         self._data += stored
         self._blobs.append(metadata)
         return metadata
 
     def finish(self) -> bytes:
         """Give the whole file."""
-        footer: dict[str, Any] = {"blobs": [_blob_to_json(blob) for blob in self._blobs]}
+        footer: dict[str, Any] = {"blobs": [_convert_to_json(blob) for blob in self._blobs]}
         if self._properties:
             footer["properties"] = self._properties
         payload = json.dumps(footer, ensure_ascii=False, separators=(",", ":")).encode()
@@ -173,7 +173,7 @@ class PuffinWriter:
         return bytes(self._data) + PUFFIN_MAGIC + payload + tail
 
 
-def _blob_to_json(blob: BlobMetadata) -> dict[str, Any]:
+def _convert_to_json(blob: BlobMetadata) -> dict[str, Any]:
     result: dict[str, Any] = {
         "type": blob.type,
         "fields": list(blob.fields),
@@ -199,7 +199,7 @@ def _parse_footer(payload: bytes) -> PuffinFile:
     blobs = footer.get("blobs")
     if not isinstance(blobs, list):
         raise FormatError(f"Puffin footer has {blobs!r:.80} as its blobs, not a list")
-    return PuffinFile(tuple(_parse_blob(blob) for blob in blobs), _strings(footer))
+    return PuffinFile(tuple(_parse_blob(blob) for blob in blobs), _check_strings(footer))
 
 
 def _parse_blob(blob: Any) -> BlobMetadata:
@@ -210,25 +210,25 @@ def _parse_blob(blob: Any) -> BlobMetadata:
         raise FormatError(f"Puffin blob has {fields!r:.80} as its fields, not a list")
     codec = blob.get("compression-codec")
     return BlobMetadata(
-        type=_string(blob.get("type"), "type"),
-        fields=tuple(_integer(item, "fields", _INT32) for item in fields),
-        snapshot_id=_integer(blob.get("snapshot-id"), "snapshot-id", _INT64),
-        sequence_number=_integer(blob.get("sequence-number"), "sequence-number", _INT64),
-        offset=_integer(blob.get("offset"), "offset", _INT64),
-        length=_integer(blob.get("length"), "length", _INT64),
-        compression_codec=None if codec is None else _string(codec, "compression-codec"),
-        properties=_strings(blob),
+        type=_check_string(blob.get("type"), "type"),
+        fields=tuple(_check_integer(item, "fields", _INT32) for item in fields),
+        snapshot_id=_check_integer(blob.get("snapshot-id"), "snapshot-id", _INT64),
+        sequence_number=_check_integer(blob.get("sequence-number"), "sequence-number", _INT64),
+        offset=_check_integer(blob.get("offset"), "offset", _INT64),
+        length=_check_integer(blob.get("length"), "length", _INT64),
+        compression_codec=None if codec is None else _check_string(codec, "compression-codec"),
+        properties=_check_strings(blob),
     )
 
 
-def _strings(owner: dict[str, Any]) -> dict[str, str]:
+def _check_strings(owner: dict[str, Any]) -> dict[str, str]:
     properties = owner.get("properties", {})
     if not isinstance(properties, dict):
         raise FormatError(f"Puffin footer has {properties!r:.80} as properties, not an object")
-    return {_string(name, "property name"): _string(value, name) for name, value in properties.items()}
+    return {_check_string(name, "property name"): _check_string(value, name) for name, value in properties.items()}
 
 
-def _string(value: Any, name: str) -> str:
+def _check_string(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise FormatError(f"Puffin footer has {value!r:.80} as {name!a}, not a string")
     try:
@@ -238,7 +238,7 @@ def _string(value: Any, name: str) -> str:
     return value
 
 
-def _integer(value: Any, name: str, limit: int) -> int:
+def _check_integer(value: Any, name: str, limit: int) -> int:
     if type(value) is not int:
         raise FormatError(f"Puffin blob has {value!r:.80} as {name!r}, not an integer")
     if not -limit <= value < limit:

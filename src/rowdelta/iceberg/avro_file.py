@@ -59,7 +59,7 @@ class AvroFile:
             FormatError: They are no Avro file; `path` is named.
         """
         try:
-            with_times, stream = _without_times(data)
+            with_times, stream = _remove_times(data)
             reader = fastavro.reader(stream)
             schema: Any = reader.writer_schema if with_times is None else with_times
             records: list[Any] = list(reader)
@@ -69,7 +69,7 @@ class AvroFile:
         return cls(schema, records, keep)
 
 
-def _without_times(data: bytes) -> tuple[Any, io.BytesIO]:
+def _remove_times(data: bytes) -> tuple[Any, io.BytesIO]:
     """The schema of a file that has dates or times, and the file with a schema in which they are numbers."""
     if not data.startswith(_MAGIC):
         raise ValueError("it does not start as one")
@@ -79,7 +79,7 @@ def _without_times(data: bytes) -> tuple[Any, io.BytesIO]:
     if not any(sign in written for sign in _SIGNS_OF_TIMES):
         return None, io.BytesIO(data)
     schema = json.loads(written)
-    header["meta"][_SCHEMA] = json.dumps(_as_numbers(schema)).encode()
+    header["meta"][_SCHEMA] = json.dumps(_remove_logical_times(schema)).encode()
     made = io.BytesIO()
     fastavro.schemaless_writer(made, _HEADER, header)
     made.write(memoryview(data)[stream.tell() :])
@@ -87,11 +87,13 @@ def _without_times(data: bytes) -> tuple[Any, io.BytesIO]:
     return schema, made
 
 
-def _as_numbers(schema: Any) -> Any:
+def _remove_logical_times(schema: Any) -> Any:
     """An Avro schema without the logical types of dates and times."""
     if isinstance(schema, list):
-        return [_as_numbers(part) for part in schema]
+        return [_remove_logical_times(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     is_time = str(schema.get("logicalType", "")).startswith(_TIMES)
-    return {key: _as_numbers(value) for key, value in schema.items() if not (is_time and key == "logicalType")}
+    return {
+        key: _remove_logical_times(value) for key, value in schema.items() if not (is_time and key == "logicalType")
+    }

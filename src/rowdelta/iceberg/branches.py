@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import CommitConflictError, InputError, RowDeltaError
-from rowdelta.iceberg.expire import added_files
+from rowdelta.iceberg.expire import find_added_files
 from rowdelta.iceberg.file_removal import delete_from_storage
 from rowdelta.iceberg.metadata_commit import commit_metadata
 from rowdelta.spark import JavaError, java_message
@@ -71,7 +71,7 @@ def fast_forward(handle: TableHandle, branch: str, snapshot_id: int, start_id: i
     return True
 
 
-def _ancestors(handle: TableHandle, snapshot_id: int) -> set[int]:
+def _find_ancestors(handle: TableHandle, snapshot_id: int) -> set[int]:
     return {known.id for known in handle.metadata.ancestors(handle.metadata.snapshots.get(snapshot_id))}
 
 
@@ -92,34 +92,36 @@ def drop_branch(handle: TableHandle, name: str, *, start_id: int | None = None) 
     It cleans up after something else, whose error must be seen: a failure here is logged.
     """
     try:
-        _drop(handle, name, start_id)
+        _remove_branch(handle, name, start_id)
     except (RowDeltaError, *JavaError) as error:
-        log.warning("branch %s of %s, or some of its files, cannot be removed: %s", name, handle.name, _said(error))
+        log.warning(
+            "branch %s of %s, or some of its files, cannot be removed: %s", name, handle.name, _read_message(error)
+        )
 
 
-def _said(error: Exception) -> str:
+def _read_message(error: Exception) -> str:
     return error.message if isinstance(error, RowDeltaError) else java_message(error)
 
 
-def _drop(handle: TableHandle, name: str, start_id: int | None) -> None:
+def _remove_branch(handle: TableHandle, name: str, start_id: int | None) -> None:
     gone: list[dict[str, Any]] = []
 
     def remove(builder: Any) -> Any | None:
         """By metadata alone: Iceberg's expiry needs `gc.enabled`, and applies the age limits of all other branches."""
         if name not in handle.metadata.branches:
             return None
-        mine = set() if start_id is None else _only_of(handle, name) - _ancestors(handle, start_id)
+        mine = set() if start_id is None else _find_own_snapshots(handle, name) - _find_ancestors(handle, start_id)
         gone[:] = [snapshot for snapshot in handle.whole_document()["snapshots"] if snapshot["snapshot-id"] in mine]
         known = handle.java_table.operations().current()
         return builder.removeRef(name).removeSnapshots([known.snapshot(snapshot_id) for snapshot_id in mine])
 
     if commit_metadata(handle, remove, f"branch {name!r} was removed") and gone:
-        delete_from_storage(handle, added_files(handle, gone))
+        delete_from_storage(handle, find_added_files(handle, gone))
 
 
-def _only_of(handle: TableHandle, branch: str) -> set[int]:
+def _find_own_snapshots(handle: TableHandle, branch: str) -> set[int]:
     """The snapshots that only a branch has."""
     references = handle.metadata.references
     others = [reference.snapshot_id for known, reference in references.items() if known != branch]
-    shared = {found for snapshot_id in others for found in _ancestors(handle, snapshot_id)}
-    return _ancestors(handle, references[branch].snapshot_id) - shared
+    shared = {found for snapshot_id in others for found in _find_ancestors(handle, snapshot_id)}
+    return _find_ancestors(handle, references[branch].snapshot_id) - shared

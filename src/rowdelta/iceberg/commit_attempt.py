@@ -125,7 +125,7 @@ class CommitAttempt:
         handle, update = self._handle, self._change.update
         if update is not None:
             update.check(handle, base)
-        start = manifests.mended(base)
+        start = manifests.restore_offsets(base)
         if update is not None:
             transaction = update.transaction(handle, base if start is None else start)
         elif start is not None:

@@ -28,7 +28,7 @@ class NewTable:
             self._identifier = iceberg.spark.Spark3Util.identifierToTableIdentifier(parsed.identifier())
             self._schema = iceberg.SchemaParser.fromJson(json.dumps(make_schema(fields)))
         except JavaError as error:
-            raise _translated(name, error) from error
+            raise _translate_error(name, error) from error
 
     def exists(self) -> bool:
         """Whether a table of this name is there."""
@@ -37,29 +37,29 @@ class NewTable:
     def location(self, wanted: str | None = None) -> str:
         """The folder that it would get; nothing is made."""
         try:
-            return str(self._builder(wanted, {}).createTransaction().table().location())
+            return str(self._make_builder(wanted, {}).createTransaction().table().location())
         except JavaError as error:
-            raise _translated(self._name, error) from error
+            raise _translate_error(self._name, error) from error
 
     def create(self, location: str | None, properties: Mapping[str, str]) -> None:
         """Makes it, empty and unpartitioned. Iceberg gives the columns ids of its own."""
         try:
-            self._builder(location, properties).create()
+            self._make_builder(location, properties).create()
         except JavaError as error:
-            raise _translated(self._name, error) from error
+            raise _translate_error(self._name, error) from error
 
     def drop(self) -> None:
         """Takes it out of the catalog again; files that it does not own stay."""
         self._catalog.dropTable(self._identifier, False)
 
-    def _builder(self, location: str | None, properties: Mapping[str, str]) -> Any:
+    def _make_builder(self, location: str | None, properties: Mapping[str, str]) -> Any:
         builder = self._catalog.buildTable(self._identifier, self._schema)
         if location is not None:
             builder = builder.withLocation(location)
         return builder.withProperties(self._gateway.string_map(properties))
 
 
-def _translated(name: str, error: Exception) -> TableError:
+def _translate_error(name: str, error: Exception) -> TableError:
     kind, text = java_name(error), java_message(error)
     if "NoSuchNamespace" in kind:
         return TableError(f"cannot make {name}: {text}", hint="CREATE NAMESPACE first")

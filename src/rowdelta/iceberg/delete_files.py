@@ -51,14 +51,14 @@ def list_delete_files(handle: TableHandle, snapshot_id: int | None = None) -> Da
     snapshot = handle.snapshot(snapshot_id)
     inventory = Inventory(handle.metadata, [], []) if snapshot is None else take_inventory(handle, snapshot)
     rows = [
-        _row(handle, delete, len(matched))
+        _make_row(handle, delete, len(matched))
         for delete, matched in zip(inventory.deletes, inventory.matches(), strict=True)
     ]
     rows.sort(key=lambda row: (row["sequence"], row["path"], row["content_offset"] or 0))
     return arrow_frame(handle.spark, pa.Table.from_pylist(rows, SCHEMA))
 
 
-def _row(handle: TableHandle, delete: LiveDelete, applies_to: int) -> dict[str, Any]:
+def _make_row(handle: TableHandle, delete: LiveDelete, applies_to: int) -> dict[str, Any]:
     entry = delete.entry
     return {
         "path": entry.path,
@@ -71,7 +71,7 @@ def _row(handle: TableHandle, delete: LiveDelete, applies_to: int) -> dict[str, 
         "applies_to": applies_to,
         "dangling": applies_to == 0,
         "format": entry.file_format.lower(),
-        "key": _key_names(handle.metadata, entry),
+        "key": _list_key_names(handle.metadata, entry),
         "referenced_data_file": entry.referenced_data_file,
         "content_offset": entry.content_offset,
         "spec_id": entry.spec_id,
@@ -94,7 +94,7 @@ def partition_text(metadata: TableMetadata, spec_id: int, partition: tuple[Any, 
     return "/".join(f"{part.name}={shown(kind, value)}" for part, kind, value in parts)
 
 
-def _key_names(metadata: TableMetadata, entry: DeleteEntry) -> list[str] | None:
+def _list_key_names(metadata: TableMetadata, entry: DeleteEntry) -> list[str] | None:
     """The names of the equality columns; a dropped column shows as its id."""
     columns = metadata.schema.by_id
     return [columns[i].name if i in columns else f"#{i}" for i in entry.equality_ids] or None

@@ -72,7 +72,7 @@ def plan_expiry(handle: TableHandle, older_than_ms: int | None, retain_last: int
     transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
     after = read_metadata_document(handle.gateway, transaction.table().operations().current())
     before = handle.whole_document()
-    return expiry_between(before, after), expired_files(handle, before, after)
+    return expiry_between(before, after), find_expired_files(handle, before, after)
 
 
 def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> ExpiredFiles:
@@ -89,7 +89,7 @@ def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int 
             action = action.retainLast(retain_last)
         found = DataFrame(action.expireFiles().toDF(), handle.spark).select("path", "type").toArrow()
     except JavaError as error:
-        raise _failed(error) from error
+        raise _translate_error(error) from error
     paths: dict[str, list[str]] = {kind: [] for kind in _KINDS.values()}
     for path, kind in zip(*(column.to_pylist() for column in found.columns), strict=True):
         paths[_KINDS.get(kind, "statistics")].append(path)
@@ -118,10 +118,10 @@ def expire_own(
     try:
         transaction.commitTransaction()
     except JavaError as error:
-        raise _failed(error) from error
+        raise _translate_error(error) from error
     handle.refresh()
     after = handle.whole_document()
-    return own_files(expired_files(handle, before, after), folders)
+    return own_files(find_expired_files(handle, before, after), folders)
 
 
 def own_files(files: ExpiredFiles, folders: Sequence[str]) -> ExpiredFiles:
@@ -145,10 +145,10 @@ def is_under(folder: str, path: str) -> bool:
         >>> is_under("/w/db/t", "file:/w/db/t/metadata/a.avro"), is_under("/w/db/t", "/w/db/t2/a.avro")
         (True, False)
     """
-    return _plain(path).startswith(f"{_plain(folder).rstrip('/')}/")
+    return _remove_scheme(path).startswith(f"{_remove_scheme(folder).rstrip('/')}/")
 
 
-def _plain(path: str) -> str:
+def _remove_scheme(path: str) -> str:
     return "/" + path.removeprefix("file:").lstrip("/") if path.startswith(("file:", "/")) else path
 
 
@@ -171,7 +171,7 @@ def _expire_in_transaction(handle: TableHandle, older_than_ms: int | None, retai
         if setting is not None:
             transaction.updateProperties().set(GC_ENABLED, setting).commit()
     except JavaError as error:
-        raise _failed(error) from error
+        raise _translate_error(error) from error
     return transaction
 
 
@@ -184,19 +184,19 @@ def expiry_between(before: dict[str, Any], after: dict[str, Any]) -> Expiry:
     )
 
 
-def expired_files(handle: TableHandle, before: dict[str, Any], after: dict[str, Any]) -> ExpiredFiles:
+def find_expired_files(handle: TableHandle, before: dict[str, Any], after: dict[str, Any]) -> ExpiredFiles:
     """The files that snapshots which are gone needed and that none of the others can reach."""
     kept_ids = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
     gone = [s for s in before.get("snapshots", []) if s["snapshot-id"] not in kept_ids]
-    gone_manifests = _manifests(handle, gone)
-    kept_manifests = _manifests(handle, after.get("snapshots", [])) if gone_manifests else {}
+    gone_manifests = _read_manifest_lists(handle, gone)
+    kept_manifests = _read_manifest_lists(handle, after.get("snapshots", [])) if gone_manifests else {}
     only_gone = {path: manifest for path, manifest in gone_manifests.items() if path not in kept_manifests}
     data: dict[str, int] = {}
     deletes: dict[str, int] = {}
     for manifest in only_gone.values():
-        (deletes if manifest.get("content") else data).update(_live_files(handle, manifest))
+        (deletes if manifest.get("content") else data).update(_read_live_files(handle, manifest))
     for manifest in kept_manifests.values() if data or deletes else ():
-        for path in _live_files(handle, manifest):
+        for path in _read_live_files(handle, manifest):
             data.pop(path, None)
             deletes.pop(path, None)
     kept_lists = {snapshot.get("manifest-list") for snapshot in after.get("snapshots", [])}
@@ -205,11 +205,11 @@ def expired_files(handle: TableHandle, before: dict[str, Any], after: dict[str, 
         deletes=deletes,
         manifests=tuple(only_gone),
         manifest_lists=tuple({s["manifest-list"] for s in gone if "manifest-list" in s} - kept_lists),
-        statistics=tuple(sorted(_statistics(before) - _statistics(after))),
+        statistics=tuple(sorted(_list_statistics(before) - _list_statistics(after))),
     )
 
 
-def added_files(handle: TableHandle, gone: Sequence[dict[str, Any]]) -> list[str]:
+def find_added_files(handle: TableHandle, gone: Sequence[dict[str, Any]]) -> list[str]:
     """The files that snapshots which are gone had added, metadata included, and that no later snapshot took over.
 
     Older snapshots cannot know these files, so they are not looked at, and no file of theirs is among them.
@@ -217,21 +217,21 @@ def added_files(handle: TableHandle, gone: Sequence[dict[str, Any]]) -> list[str
     ids = {snapshot["snapshot-id"] for snapshot in gone}
     oldest = min(snapshot.get("sequence-number", 0) for snapshot in gone)
     later = [s for s in handle.whole_document().get("snapshots", []) if s.get("sequence-number", 0) >= oldest]
-    added = {path: m for path, m in _manifests(handle, gone).items() if m["added_snapshot_id"] in ids}
+    added = {path: m for path, m in _read_manifest_lists(handle, gone).items() if m["added_snapshot_id"] in ids}
     files = {
         record["data_file"]["file_path"]
         for path in added
         for record in handle.manifests.read(path).records
         if record["status"] == ADDED
     }
-    for path, manifest in _manifests(handle, later).items():
+    for path, manifest in _read_manifest_lists(handle, later).items():
         added.pop(path, None)
         if (manifest.get("sequence_number") or 0) >= oldest:
-            files -= _live_files(handle, manifest).keys()
+            files -= _read_live_files(handle, manifest).keys()
     return [*files, *added, *(snapshot["manifest-list"] for snapshot in gone)]
 
 
-def _manifests(handle: TableHandle, snapshots: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def _read_manifest_lists(handle: TableHandle, snapshots: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for snapshot in snapshots:
         if "manifest-list" in snapshot:
@@ -240,13 +240,13 @@ def _manifests(handle: TableHandle, snapshots: Sequence[dict[str, Any]]) -> dict
     return found
 
 
-def _live_files(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, int]:
+def _read_live_files(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, int]:
     records = handle.manifests.read(manifest["manifest_path"]).records
     files = [record["data_file"] for record in records if record["status"] != DELETED]
     return {file["file_path"]: file["file_size_in_bytes"] for file in files}
 
 
-def _statistics(document: dict[str, Any]) -> set[str]:
+def _list_statistics(document: dict[str, Any]) -> set[str]:
     return {
         file["statistics-path"]
         for name in ("statistics", "partition-statistics")
@@ -255,5 +255,5 @@ def _statistics(document: dict[str, Any]) -> set[str]:
     }
 
 
-def _failed(error: Exception) -> TableError:
+def _translate_error(error: Exception) -> TableError:
     return TableError(f"snapshots cannot be expired: {java_name(error)}: {java_message(error)}")

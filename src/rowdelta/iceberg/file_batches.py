@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import TableError
-from rowdelta.iceberg.content_files import ContentFile, with_numbers
+from rowdelta.iceberg.content_files import ContentFile, convert_special_floats
 from rowdelta.spark import NODE, JavaError, MethodHandles, java_message
 
 if TYPE_CHECKING:
@@ -43,14 +43,14 @@ def pass_files(gateway: Gateway, delta: Any, method: str, files: Sequence[Conten
     if not files:
         return
     handles = MethodHandles(gateway)
-    take = gateway.once("pass", method, make=lambda: _from_json(handles, method))
+    take = gateway.once("pass", method, make=lambda: _compose_parser(handles, method))
     take = handles.with_values(take.bindTo(delta), 1, specs)
     for start in range(0, len(files), _BATCH):
         array = ",".join(file.to_json() for file in files[start : start + _BATCH])
         handles.run(take, f"[{array}]")
 
 
-def _from_json(handles: MethodHandles, method: str) -> Any:
+def _compose_parser(handles: MethodHandles, method: str) -> Any:
     """A method of `RowDelta` that takes the JSON of a file, and the specs, instead of the file."""
     parse = handles.method(_PARSER, "fromJson", NODE, "java.util.Map")
     return handles.with_result(handles.method(_ROW_DELTA, method, _ARGUMENTS[method]), 1, parse)
@@ -64,7 +64,7 @@ def held_paths(handle: TableHandle, paths: Collection[str]) -> set[str]:
     handles, iceberg, io = MethodHandles(handle.gateway), handle.gateway.iceberg, handle.java_table.io()
     wanted, found = handles.text_set(paths), handle.gateway.jvm.java.util.HashSet()
     contains = handles.function("Predicate", handles.of_collection("contains", wanted))
-    for manifest in _manifests(handle, head.dataManifests):
+    for manifest in _list_manifests(handle, head.dataManifests):
         lines = iceberg.ManifestFiles.readPaths(manifest, io, handle.java_table.specs())
         _collect(handle, found, lines, iceberg.io.CloseableIterable.filter(lines, contains))
     return set(handles.texts(found))
@@ -81,16 +81,16 @@ def held_deletes(handle: TableHandle, paths: Collection[str]) -> list[ContentFil
     wanted = handles.of_collection("contains", handles.text_set(paths))
     is_wanted = handles.function("Predicate", handles.then(reference, wanted))
     to_json = handles.method(_PARSER, "toJson", _CONTENT_FILE, _SPEC)
-    for manifest in _manifests(handle, head.deleteManifests):
+    for manifest in _list_manifests(handle, head.deleteManifests):
         spec = specs.get(manifest.partitionSpecId())
         reader = iceberg.ManifestFiles.readDeleteManifest(manifest, io, specs)
         files = iceberg.io.CloseableIterable.filter(reader, is_wanted)
         as_json = handles.function("Function", handles.with_values(to_json, 1, spec))
         _collect(handle, found, reader, iceberg.io.CloseableIterable.transform(files, as_json))
-    return [with_numbers(handle, ContentFile.from_json(text)) for text in handles.texts(found)]
+    return [convert_special_floats(handle, ContentFile.from_json(text)) for text in handles.texts(found)]
 
 
-def _manifests(handle: TableHandle, listed: Callable[[Any], Any]) -> list[Any]:
+def _list_manifests(handle: TableHandle, listed: Callable[[Any], Any]) -> list[Any]:
     """The manifests that a method of a snapshot gives."""
     try:
         return handle.gateway.members(listed(handle.java_table.io()))

@@ -42,7 +42,7 @@ class FileIO:
         try:
             return int(self._io.newInputFile(path).getLength())
         except Py4JJavaError as error:
-            raise _unreadable(path, error) from error
+            raise _make_read_error(path, error) from error
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """A file's bytes, or a range of them; a range beyond the end is an error."""
@@ -58,7 +58,7 @@ class FileIO:
             finally:
                 stream.close()
         except Py4JJavaError as error:
-            raise _unreadable(path, error) from error
+            raise _make_read_error(path, error) from error
         if length is not None and len(data) != length:
             raise TableError(f"{path} ends after {offset + len(data)} bytes, {offset + length} were expected")
         return data
@@ -68,7 +68,7 @@ class FileIO:
         try:
             stream = self._io.newOutputFile(path).create()
         except Py4JJavaError as error:
-            raise _unwritable(path, error) from error
+            raise _make_write_error(path, error) from error
         try:
             try:
                 if self._gateway is not None and len(data) > _LARGE:
@@ -80,7 +80,7 @@ class FileIO:
         except BaseException as error:  # an interrupt, too
             self.discard([path])
             if isinstance(error, Py4JJavaError):
-                raise _unwritable(path, error) from error
+                raise _make_write_error(path, error) from error
             if isinstance(error, OSError):  # of the file that large data go through
                 raise TableError(f"cannot write {path}: {error}") from error
             raise
@@ -128,7 +128,7 @@ class FileIO:
             self._io.deleteFile(path)
         except Py4JJavaError as error:
             if "NotFound" not in error.java_exception.getClass().getSimpleName():
-                raise TableError(f"cannot delete {path}: {_reason(error)}") from error
+                raise TableError(f"cannot delete {path}: {_describe_error(error)}") from error
 
     def source(self, path: str, size: int | None = None) -> FileSource:
         """The file as something that a Puffin reader takes its ranges from."""
@@ -180,16 +180,16 @@ def together(read: Callable[[X], Y], items: Sequence[X]) -> list[Y]:
         drop(errands)
 
 
-def _reason(error: Py4JJavaError) -> str:
+def _describe_error(error: Py4JJavaError) -> str:
     java = error.java_exception
     return f"{java.getClass().getSimpleName()}: {java.getMessage()}"
 
 
-def _unwritable(path: str, error: Py4JJavaError) -> TableError:
-    return TableError(f"cannot write {path}: {_reason(error)}")
+def _make_write_error(path: str, error: Py4JJavaError) -> TableError:
+    return TableError(f"cannot write {path}: {_describe_error(error)}")
 
 
-def _unreadable(path: str, error: Py4JJavaError) -> TableError:
+def _make_read_error(path: str, error: Py4JJavaError) -> TableError:
     return TableError(
-        f"cannot read {path}: {_reason(error)}", hint="is the file still there, and may this user read it?"
+        f"cannot read {path}: {_describe_error(error)}", hint="is the file still there, and may this user read it?"
     )

@@ -31,21 +31,21 @@ def copy_listing(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[st
     records, next_row_id = [], 0
     for manifest in files.listing.records:
         if manifest["manifest_path"] in hidden:
-            kept = _without_equality(handle, manifest)
+            kept = _copy_position_deletes(handle, manifest)
             if kept is not None:
                 records.append(kept)
         elif manifest.get("content"):
             records.append(manifest)
         else:
             known = manifest.get("first_row_id")
-            kept = manifest if only is None else with_some_files(handle, manifest, only)
+            kept = manifest if only is None else _copy_data_files(handle, manifest, only)
             if kept is not None:
                 records.append({**kept, "first_row_id": next_row_id if known is None else known})
             next_row_id += (manifest.get("added_rows_count") or 0) + (manifest.get("existing_rows_count") or 0)
     return replace(files.listing, schema=schema, records=records)
 
 
-def _without_equality(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, Any] | None:
+def _copy_position_deletes(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, Any] | None:
     """A copy of a delete manifest with its position deletes alone; None when it has none."""
     if all(entry.content is FileContent.EQUALITY for entry in handle.manifests.deletes(manifest)):
         return None
@@ -59,18 +59,18 @@ def _without_equality(handle: TableHandle, manifest: dict[str, Any]) -> dict[str
     return {**manifest, "manifest_path": location, "manifest_length": len(data)}
 
 
-def with_some_files(handle: TableHandle, manifest: dict[str, Any], only: AbstractSet[str]) -> dict[str, Any] | None:
+def _copy_data_files(handle: TableHandle, manifest: dict[str, Any], only: AbstractSet[str]) -> dict[str, Any] | None:
     """A data manifest, given as its record in the manifest list, with some of its files; None when it has none."""
     live = handle.manifests.data(manifest)
     wanted = sum(entry.path in only for entry in live)
     if wanted in {0, len(live)}:
         return manifest if wanted else None
     first = manifest.get("first_row_id")
-    avro = _with_row_ids(handle.manifests.read(manifest["manifest_path"]), first)
+    avro = _add_row_ids(handle.manifests.read(manifest["manifest_path"]), first)
     numbers = {entry.path: entry.sequence_number for entry in live}
     kept = [
         # What an entry inherits from its manifest is written out: the copy is of another manifest.
-        {**record, "status": EXISTING, **_numbers(record, numbers[record["data_file"]["file_path"]])}
+        {**record, "status": EXISTING, **_read_sequence_numbers(record, numbers[record["data_file"]["file_path"]])}
         for record in avro.records
         if record["status"] != DELETED and record["data_file"]["file_path"] in only
     ]
@@ -83,7 +83,7 @@ def with_some_files(handle: TableHandle, manifest: dict[str, Any], only: Abstrac
     return {**manifest, **counts, "manifest_path": location, "manifest_length": len(data)}
 
 
-def _with_row_ids(avro: AvroFile, first: int | None) -> AvroFile:
+def _add_row_ids(avro: AvroFile, first: int | None) -> AvroFile:
     """A data manifest whose live files say the id of their first row, which they inherit one after the other.
 
     Args:
@@ -107,7 +107,7 @@ def _with_row_ids(avro: AvroFile, first: int | None) -> AvroFile:
     return replace(avro, schema=schema, records=records)
 
 
-def _numbers(record: dict[str, Any], sequence_number: int) -> dict[str, Any]:
+def _read_sequence_numbers(record: dict[str, Any], sequence_number: int) -> dict[str, Any]:
     """The sequence numbers of an entry, where its manifest has the fields."""
     names = [name for name in ("sequence_number", "file_sequence_number") if name in record]
     return {name: sequence_number if record[name] is None else record[name] for name in names}

@@ -135,7 +135,7 @@ def parse_delete_entry(record: dict[str, Any], manifest: dict[str, Any]) -> Dele
         content_offset=file.get("content_offset"),
         content_size_in_bytes=file.get("content_size_in_bytes"),
         encoding_id=file.get("encoding"),
-        referenced_data_file=file.get("referenced_data_file") or _only_path(file),
+        referenced_data_file=file.get("referenced_data_file") or _find_only_path(file),
         manifest_path=manifest["manifest_path"],
     )
 
@@ -145,7 +145,7 @@ def read_partition(file: dict[str, Any]) -> tuple[Any, ...]:
     return tuple((file.get("partition") or {}).values())
 
 
-def _only_path(file: dict[str, Any]) -> str | None:
+def _find_only_path(file: dict[str, Any]) -> str | None:
     """The one data file that a position delete file is about, if its bounds say that there is only one."""
     bounds = [
         next((pair["value"] for pair in file.get(name) or () if pair["key"] == DELETE_FILE_PATH_ID), None)

@@ -38,7 +38,7 @@ class ManifestReader:
 
     def read(self, path: str) -> AvroFile:
         """Any Avro metadata file."""
-        return AvroFile.parse(path, self._read(path))
+        return AvroFile.parse(path, self._read_bytes(path))
 
     def fetch(self, manifests: Iterable[dict[str, Any]], *, parsed: bool = False) -> None:
         """Reads manifests side by side, as far as they are kept.
@@ -67,7 +67,7 @@ class ManifestReader:
         for cache in (self._entries, self._lacks_places, self._bytes):
             cache.after_change()
 
-    def _read(self, path: str) -> bytes:
+    def _read_bytes(self, path: str) -> bytes:
         data = self._bytes.get(path)
         if data is None:
             data = self._files.read(path)
@@ -80,19 +80,19 @@ class ManifestReader:
 
     def deletes(self, manifest: dict[str, Any]) -> list[DeleteEntry]:
         """The live entries of a delete manifest, given as its record in the manifest list."""
-        return self._cached(manifest, parse_delete_entry)
+        return self._read_entries(manifest, parse_delete_entry)
 
     def data(self, manifest: dict[str, Any]) -> list[DataEntry]:
         """The live entries of a data manifest, given as its record in the manifest list."""
-        return self._cached(manifest, parse_data_entry)
+        return self._read_entries(manifest, parse_data_entry)
 
-    def lacks_places(self, manifest: dict[str, Any]) -> bool:
+    def lacks_offsets(self, manifest: dict[str, Any]) -> bool:
         """Whether a delete manifest does not say of all vectors where their blobs are. Its entries are not kept."""
         path = manifest["manifest_path"]
         found = self._lacks_places.get(path)
         if found is None:
             entries = self._entries.get(path)
-            entries = self._parsed(manifest, parse_delete_entry) if entries is None else entries
+            entries = self._parse_entries(manifest, parse_delete_entry) if entries is None else entries
             found = any(entry.is_vector and entry.content_offset is None for entry in entries)
             self._lacks_places.put(path, found)
         return found
@@ -111,13 +111,13 @@ class ManifestReader:
         self._lacks_places.put(path, any(entry.is_vector and entry.content_offset is None for entry in found))
         return len(found)
 
-    def _cached(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
+    def _read_entries(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
         path = manifest["manifest_path"]
         found = self._entries.get(path)
         if found is None:
-            found = self._parsed(manifest, parse)
+            found = self._parse_entries(manifest, parse)
             self._entries.put(path, found)
         return found
 
-    def _parsed(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
+    def _parse_entries(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
         return parse_entries(self.read(manifest["manifest_path"]), manifest, parse) if may_be_live(manifest) else []

@@ -44,14 +44,14 @@ def commit_metadata(handle: TableHandle, change: Callable[[Any], Any | None], wh
             operations.commit(base, changed.build())
         except JavaError as error:
             if java_name(error) != "CommitFailedException":
-                raise _translated(error, what) from error
+                raise _translate_error(error, what) from error
         else:
             handle.refresh()
             return True
     raise CommitConflictError(f"other writers of {handle.name} were faster every time", hint="run it again")
 
 
-def _translated(error: Exception, what: str) -> Exception:
+def _translate_error(error: Exception, what: str) -> Exception:
     name, text = java_name(error), java_message(error)
     if name == "CommitStateUnknownException":
         return CommitStateUnknownError(

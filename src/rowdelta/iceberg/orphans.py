@@ -22,7 +22,7 @@ def find_orphans(handle: TableHandle, older_than_ms: int, location: str | None =
     catalog, name = handle.full_name.split(".", 1)
     arguments = {
         "table": string_literal(name),
-        "prefix_listing": "true" if _lists_by_itself(handle) else "false",
+        "prefix_listing": "true" if _can_list_folders(handle) else "false",
         "older_than": f"TIMESTAMP_LTZ '{time:%Y-%m-%d %H:%M:%S}.{older_than_ms % 1000:03} UTC'",
         "dry_run": "true",
         **({} if location is None else {"location": string_literal(location)}),
@@ -38,7 +38,7 @@ def find_orphans(handle: TableHandle, older_than_ms: int, location: str | None =
     return sorted(row[0] for row in rows if row[0].rsplit("/", 1)[-1] not in needed)
 
 
-def _lists_by_itself(handle: TableHandle) -> bool:
+def _can_list_folders(handle: TableHandle) -> bool:
     """Whether the table's FileIO can list a folder; else Hadoop must, and it need not know the storage at all."""
     prefixes = handle.gateway.java_class("org.apache.iceberg.io.SupportsPrefixOperations")
     return bool(prefixes.isInstance(handle.java_table.io()))

@@ -41,9 +41,9 @@ def footer_files(handle: TableHandle, paths: Sequence[str], name_mapping: str) -
     if not paths:
         return
     handles = MethodHandles(handle.gateway)
-    read = _footer_reader(handle, handles, name_mapping)
+    read = _compose_footer_reader(handle, handles, name_mapping)
 
-    def batch(some: Sequence[str]) -> list[str]:
+    def read_batch(some: Sequence[str]) -> list[str]:
         found = handle.gateway.jvm.java.util.ArrayList()
         try:
             handles.run(handles.then(read, handles.of_collection("add", found)), json.dumps(some))
@@ -54,11 +54,11 @@ def footer_files(handle: TableHandle, paths: Sequence[str], name_mapping: str) -
     size = min(_BATCH, -(-len(paths) // _READERS))
     batches = [paths[start : start + size] for start in range(0, len(paths), size)]
     with ThreadPoolExecutor(_READERS) as pool:
-        for texts in pool.map(batch, batches):
+        for texts in pool.map(read_batch, batches):
             yield from map(ContentFile.from_json, texts)
 
 
-def _footer_reader(handle: TableHandle, handles: MethodHandles, name_mapping: str) -> Any:
+def _compose_footer_reader(handle: TableHandle, handles: MethodHandles, name_mapping: str) -> Any:
     """A method from the path of a file, as a JSON text, to the file with its metrics, as JSON."""
     iceberg = handle.gateway.iceberg
     spec, config = iceberg.PartitionSpec.unpartitioned(), iceberg.MetricsConfig.getDefault()
@@ -101,10 +101,10 @@ def read_parquet_footers(handle: TableHandle, sizes: Iterable[tuple[str, int]]) 
         TableError: A file is not there, or has another size.
     """
     with ThreadPoolExecutor(_READERS) as pool:
-        yield from pool.map(partial(_footer, handle), sizes)
+        yield from pool.map(partial(_read_footer, handle), sizes)
 
 
-def _footer(handle: TableHandle, file: tuple[str, int]) -> tuple[int, dict[str, int]]:
+def _read_footer(handle: TableHandle, file: tuple[str, int]) -> tuple[int, dict[str, int]]:
     path, size = file
     found = handle.io.size(path)
     if found != size:

@@ -25,28 +25,28 @@ def call_procedure(handle: TableHandle, name: str, arguments: Mapping[str, Any])
         name: The procedure, such as `rewrite_data_files`.
         arguments: Texts, and maps of texts, by name.
     """
-    listed = ", ".join(f"{key} => {_literal(value)}" for key, value in arguments.items())
+    listed = ", ".join(f"{key} => {_write_literal(value)}" for key, value in arguments.items())
     try:
         rows = run_sql(handle.spark, f"CALL {quote(handle.catalog)}.system.{name}({listed})").collect()
     except JavaError as error:
-        raise _translated(name, error) from error
+        raise _translate_error(name, error) from error
     found: dict[str, Any] = rows[0].asDict() if rows else {}
     return found
 
 
-def _literal(value: Any) -> str:
+def _write_literal(value: Any) -> str:
     """A value in SQL.
 
     Examples:
-        >>> _literal({"rewrite-all": "true"})
+        >>> _write_literal({"rewrite-all": "true"})
         "map('rewrite-all', 'true')"
     """
     if isinstance(value, dict):
-        return f"map({', '.join(_literal(part) for pair in value.items() for part in pair)})"
+        return f"map({', '.join(_write_literal(part) for pair in value.items() for part in pair)})"
     return string_literal(str(value))
 
 
-def _translated(name: str, error: Exception) -> RowDeltaError:
+def _translate_error(name: str, error: Exception) -> RowDeltaError:
     kind, text = java_name(error), java_message(error)
     if _VECTOR_IN_THE_WAY in str(error):
         return CommitConflictError("another writer added an equality delete vector meanwhile", hint="run it again")

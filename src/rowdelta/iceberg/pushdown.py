@@ -54,7 +54,7 @@ def has_null_partitions(specs: Mapping[int, PartitionSpec], manifests: Iterable[
     return False
 
 
-def with_unpartitioned_spec(handle: TableHandle, metadata: Any) -> Any:
+def add_unpartitioned_spec(handle: TableHandle, metadata: Any) -> Any:
     """Metadata with one more spec, of no partitions and no files, so that no filter chooses whole partitions alone."""
     builder = handle.gateway.iceberg.TableMetadata.buildFrom(metadata)
     return builder.addPartitionSpec(handle.gateway.iceberg.PartitionSpec.unpartitioned()).discardChanges().build()
@@ -65,19 +65,19 @@ def is_float(column: Field) -> bool:
     return column.type in _FLOATS
 
 
-def stored_column(column: Field) -> str:
+def write_stored_column(column: Field) -> str:
     """A top-level column in SQL, under its own name; one that holds floating-point numbers hides from the scan.
 
     Examples:
-        >>> stored_column(Field(1, "id", "long", True)), stored_column(Field(2, "k", "double", False))
+        >>> write_stored_column(Field(1, "id", "long", True)), write_stored_column(Field(2, "k", "double", False))
         ('`id`', 'nanvl(`k`, `k`) AS `k`')
     """
     return f"nanvl({column.sql}, {column.sql}) AS {column.sql}" if is_float(column) else column.sql
 
 
 def select_stored(frame: DataFrame, columns: Sequence[Field], more: Sequence[str] = ()) -> DataFrame:
-    """Top-level columns by `stored_column`, which keep their comments, and more columns in SQL."""
-    texts = [*map(stored_column, columns), *more]
+    """Top-level columns by `write_stored_column`, which keep their comments, and more columns in SQL."""
+    texts = [*map(write_stored_column, columns), *more]
     commented = [place for place, column in enumerate(columns) if column.doc and is_float(column)]
     if not commented:
         return select_sql(frame, *texts)
@@ -93,7 +93,7 @@ def with_comment(value: SparkColumn, column: Field) -> SparkColumn:
 
 
 def hides_floats(columns: Iterable[Field]) -> bool:
-    """Whether `stored_column` hides one of some columns."""
+    """Whether `write_stored_column` hides one of some columns."""
     return any(is_float(column) for column in columns)
 
 
@@ -109,12 +109,12 @@ def holds_hidden(column: Field, texts: AbstractSet[int] = frozenset()) -> bool:
         >>> holds_hidden(Field(1, "o", {"type": "struct", "fields": [field]}, False))
         True
     """
-    inner = struct_fields(column)
+    inner = list_struct_fields(column)
     return any(is_float(field) or field.id in texts or holds_hidden(field, texts) for field in inner)
 
 
 def hidden_struct(column: Field, texts: AbstractSet[int] = frozenset()) -> str:
-    """A struct in SQL with such fields hidden, as `stored_column` hides columns.
+    """A struct in SQL with such fields hidden, as `write_stored_column` hides columns.
 
     Examples:
         >>> field = {"id": 2, "name": "k", "type": "double", "required": False}
@@ -127,7 +127,9 @@ def hidden_struct(column: Field, texts: AbstractSet[int] = frozenset()) -> str:
         return f"coalesce({column.sql}, {column.sql})"
     if not holds_hidden(column, texts):
         return column.sql
-    inner = ", ".join(f"{hidden_struct(field, texts)} AS {quote(field.path[-1])}" for field in struct_fields(column))
+    inner = ", ".join(
+        f"{hidden_struct(field, texts)} AS {quote(field.path[-1])}" for field in list_struct_fields(column)
+    )
     built = f"struct({inner})"
     return built if column.required else f"if({column.sql} IS NULL, NULL, {built})"
 
@@ -145,7 +147,7 @@ class Named:
     prefixes: bool
 
 
-def _named_by(condition: Any) -> Named:
+def _find_names(condition: Any) -> Named:
     """What an analyzed condition of Spark's names."""
     columns = str(condition.references().toSeq().mkString("\n")).split("\n")
     names = frozenset(column.rpartition("#")[0].lower() for column in columns)
@@ -154,15 +156,15 @@ def _named_by(condition: Any) -> Named:
 
 def filter_names(matched: DataFrame) -> Named:
     """What the condition of rows that were filtered last of all names."""
-    return _named_by(_analyzed(matched, "Filter").condition())
+    return _find_names(_find_node(matched, "Filter").condition())
 
 
 def join_names(joined: DataFrame) -> Named:
     """What the condition of a join names."""
-    return _named_by(_analyzed(joined, "Join").condition().get())
+    return _find_names(_find_node(joined, "Join").condition().get())
 
 
-def _analyzed(frame: DataFrame, kind: str) -> Any:
+def _find_node(frame: DataFrame, kind: str) -> Any:
     """What a frame does last of all; Spark may take metadata columns away again above it."""
     plan = analyzed_plan(frame)
     while str(plan.nodeName()) != kind:
@@ -177,7 +179,7 @@ def columns_of(handle: TableHandle, condition: RowFilter) -> set[str]:
     return {schema.by_id[field_id].path[0] for field_id in handle.gateway.members(ids)}
 
 
-def struct_fields(column: Field) -> list[Field]:
+def list_struct_fields(column: Field) -> list[Field]:
     """The fields of a struct with their paths; none of any other type."""
     if not isinstance(column.type, dict) or column.type["type"] != "struct":
         return []

@@ -27,12 +27,14 @@ def partition_residuals(handle: TableHandle, files: Sequence[ContentFile], condi
     for file in files:
         key = json.dumps([file.spec_id, *file.partition], default=str)
         if key not in known:
-            known[key] = _residual(handle, file, condition, evaluators)
+            known[key] = _evaluate_partition(handle, file, condition, evaluators)
         answers.append(known[key])
     return answers
 
 
-def _residual(handle: TableHandle, file: ContentFile, condition: RowFilter, evaluators: dict[int, Any]) -> bool | None:
+def _evaluate_partition(
+    handle: TableHandle, file: ContentFile, condition: RowFilter, evaluators: dict[int, Any]
+) -> bool | None:
     try:
         if file.spec_id not in evaluators:
             spec = handle.java_table.specs().get(file.spec_id)

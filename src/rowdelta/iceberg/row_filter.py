@@ -43,7 +43,7 @@ def build_row_filter(handle: TableHandle, where: str | Column | None, alias: str
         alias: What the predicate calls the table.
     """
     if where is None:
-        return _row_filter(handle, [], exact=True)
+        return _make_row_filter(handle, [], exact=True)
     table = handle.spark.table(handle.full_name)
     return filter_of(handle, (table if alias is None else table.alias(alias)).where(where))
 
@@ -55,13 +55,13 @@ def filter_of(handle: TableHandle, matched: DataFrame | None) -> RowFilter:
     """
     if matched is None:
         return build_row_filter(handle, None)
-    parts = _simplified(handle, analyzed_plan(matched))
-    converted = [found for found in (_convert(handle, part) for part in parts) if found is not None]
+    parts = _simplify_condition(handle, analyzed_plan(matched))
+    converted = [found for found in (_translate_part(handle, part) for part in parts) if found is not None]
     exact = len(converted) == len(parts) and not any(part.nulls for part in converted)
-    return _row_filter(handle, converted, exact=exact)
+    return _make_row_filter(handle, converted, exact=exact)
 
 
-def _row_filter(handle: TableHandle, parts: list[Translated], *, exact: bool) -> RowFilter:
+def _make_row_filter(handle: TableHandle, parts: list[Translated], *, exact: bool) -> RowFilter:
     expressions = handle.gateway.iceberg.expressions.Expressions
     both = getattr(expressions, "and")
     told, decided = expressions.alwaysTrue(), expressions.alwaysTrue()
@@ -69,7 +69,7 @@ def _row_filter(handle: TableHandle, parts: list[Translated], *, exact: bool) ->
     for part in parts:
         assert logic is not None
         told = both(told, part.expression)
-        decided = both(decided, logic.rewritten(expressions.rewriteNot(part.expression), nulls=part.nulls))
+        decided = both(decided, logic.rewrite(expressions.rewriteNot(part.expression), nulls=part.nulls))
     text = re.sub(r'ref\(name="(.*?)"\)', lambda name: dotted([name[1]]), str(told.toString()))
     return RowFilter(text, exact=exact, expression=decided, certain=decided if exact else None, translated=told)
 
@@ -82,7 +82,7 @@ class Translated:
     nulls: bool
 
 
-def _convert(handle: TableHandle, part: Any) -> Translated | None:
+def _translate_part(handle: TableHandle, part: Any) -> Translated | None:
     """Iceberg's expression of a part; None where it has none, or one of columns that are not stored.
 
     Iceberg's NOT EQUAL stands both for `<>` and for NOT `<=>`, which differ for nulls.
@@ -100,7 +100,7 @@ def _convert(handle: TableHandle, part: Any) -> Translated | None:
     return Translated(found, nulls="<=>" in (text := str(part.toString())) and "NOT" in text)
 
 
-def _simplified(handle: TableHandle, plan: Any) -> list[Any]:
+def _simplify_condition(handle: TableHandle, plan: Any) -> list[Any]:
     """The condition of a filter in parts, with constants folded; parts that have a subquery are as they were.
 
     The optimizer would make a join of a subquery, and what is left of the filter then says nothing of the rows.
@@ -109,7 +109,7 @@ def _simplified(handle: TableHandle, plan: Any) -> list[Any]:
     subqueries = handle.gateway.scala_object(catalyst.expressions, "SubqueryExpression")
     while str(plan.nodeName()) != "Filter":  # Spark takes metadata columns away again above it
         plan = plan.child()
-    parts = _conjuncts(_with_stored_names(handle, plan))
+    parts = _split_conjuncts(_use_stored_names(handle, plan))
     plain = [part for part in parts if not subqueries.hasSubquery(part)]
     others = [part for part in parts if subqueries.hasSubquery(part)]
     if not plain:
@@ -125,20 +125,20 @@ def _simplified(handle: TableHandle, plan: Any) -> list[Any]:
     literals = handle.gateway.scala_object(catalyst.expressions, "Literal")
     kind = str(optimized.nodeName())
     if kind == "Filter":
-        return [*_conjuncts(optimized.condition()), *others]
+        return [*_split_conjuncts(optimized.condition()), *others]
     if kind == "LocalRelation":
         return [literals.FalseLiteral()]
     return others  # the filter is gone: it holds for every row
 
 
-def _with_stored_names(handle: TableHandle, plan: Any) -> Any:
+def _use_stored_names(handle: TableHandle, plan: Any) -> Any:
     """A filter's condition with the names of its columns as the table has them: Iceberg looks at their case."""
     jvm = handle.gateway.jvm
     strategy = handle.gateway.scala_object(jvm.org.apache.spark.sql.execution.datasources, "DataSourceStrategy")
     return strategy.normalizeExprs(jvm.PythonUtils.toSeq([plan.condition()]), plan.child().output()).head()
 
 
-def _conjuncts(condition: Any) -> list[Any]:
+def _split_conjuncts(condition: Any) -> list[Any]:
     if str(condition.nodeName()) != "And":
         return [condition]
-    return [*_conjuncts(condition.left()), *_conjuncts(condition.right())]
+    return [*_split_conjuncts(condition.left()), *_split_conjuncts(condition.right())]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.row_filter import RowFilter
     from rowdelta.iceberg.table_handle import TableHandle
 
-_FILES_LOOKED_AT: Final = 5_000
-_TASKS_AT_ONCE: Final = 1_000
+_MOST_FILES: Final = 5_000
+_TASKS_PER_CALL: Final = 1_000
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def scan_size(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> Sc
         return ScanSize(row[0], row[1] or 0, row[2] or 0)
     files = records = size = 0
     try:
-        with _tasks(handle, snapshot_id, condition) as tasks:
+        with _plan_tasks(handle, snapshot_id, condition) as tasks:
             for task in tasks:
                 file = task.file()
                 files, records, size = files + 1, records + int(file.recordCount()), size + int(file.fileSizeInBytes())
@@ -50,12 +50,12 @@ def scan_size(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> Sc
 
 
 @contextmanager
-def _tasks(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> Iterator[Iterator[Any]]:
+def _plan_tasks(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> Iterator[Iterator[Any]]:
     """Iceberg's tasks for the data files that can have matching rows; their deletes may be missing."""
     scan = _new_scan(handle, snapshot_id).filter(condition.expression).includeColumnStats()
     tasks = scan.planFiles()
     try:
-        yield _each(handle, tasks.iterator())
+        yield _iterate(handle, tasks.iterator())
     finally:
         tasks.close()
 
@@ -71,13 +71,13 @@ def _new_scan(handle: TableHandle, snapshot_id: int) -> Any:
     assert snapshot is not None
     if snapshot.manifest_list is not None:
         manifests = handle.manifests.read(snapshot.manifest_list).records
-        if any(handle.manifests.lacks_places(manifest) for manifest in manifests if manifest.get("content")):
+        if any(handle.manifests.lacks_offsets(manifest) for manifest in manifests if manifest.get("content")):
             return open_data_files(handle, snapshot).newScan()
     # By the name of the branch: a scan by id would take the filter's columns for those of the snapshot's own schema.
     return handle.java_table.newScan().useRef(handle.branch)
 
 
-def _each(handle: TableHandle, iterator: Any) -> Iterator[Any]:
+def _iterate(handle: TableHandle, iterator: Any) -> Iterator[Any]:
     """What a Java iterator gives, more at a time the longer it is.
 
     To py4j's own `next`, a Java exception is the end of the iterator; here it is raised.
@@ -89,7 +89,7 @@ def _each(handle: TableHandle, iterator: Any) -> Iterator[Any]:
         yield from members
         if len(members) < wanted:
             return
-        wanted = min(4 * wanted, _TASKS_AT_ONCE)
+        wanted = min(4 * wanted, _TASKS_PER_CALL)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> 
 
     Files are looked at until one is in doubt, so that a predicate which cuts through files costs next to nothing.
     """
-    found = _look_for_whole_files(handle, snapshot_id, condition)
+    found = _inspect_files(handle, snapshot_id, condition)
     return None if isinstance(found, str) else found
 
 
@@ -114,14 +114,14 @@ def check_whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilte
 
     Iceberg would refuse it too, but leave the manifest behind that it was writing.
     """
-    found = _look_for_whole_files(handle, snapshot_id, condition)
+    found = _inspect_files(handle, snapshot_id, condition)
     if isinstance(found, str):
         raise CommitConflictError(
             f"another writer changed the same data: {found}", hint="run it again, and single rows are deleted"
         )
 
 
-def _look_for_whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> WholeFiles | str:
+def _inspect_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> WholeFiles | str:
     """The files that match whole, or why they cannot be dropped."""
     if condition.certain is None:
         return "the predicate cannot be decided by metadata"
@@ -135,15 +135,15 @@ def _look_for_whole_files(handle: TableHandle, snapshot_id: int, condition: RowF
             spec_id: iceberg.expressions.ResidualEvaluator.of(spec, condition.certain, True)
             for spec_id, spec in table.specs().items()
         }
-        with _tasks(handle, snapshot_id, condition) as tasks:
+        with _plan_tasks(handle, snapshot_id, condition) as tasks:
             for task in tasks:
                 file = task.file()
                 left = residuals[file.specId()].residualFor(file.partition())
                 if left.op().name() != "TRUE" and not evaluator.eval(file):
                     return f"some, but not all, rows of {file.location()} may match"
                 files, records = files + 1, records + int(file.recordCount())
-                if files > _FILES_LOOKED_AT:
-                    return f"more than {_FILES_LOOKED_AT:,} files may match"
+                if files > _MOST_FILES:
+                    return f"more than {_MOST_FILES:,} files may match"
     except JavaError as error:
         return f"the files cannot be looked at: {java_message(error)}"
     return WholeFiles(files, records)

@@ -33,11 +33,11 @@ def scratch_folder(handle: TableHandle) -> str:
         return configured.rstrip("/")
     location = handle.metadata.location
     if urlparse(location).scheme in {"", "file"} and str(handle.spark.sparkContext.master).startswith("local"):
-        return _local()
+        return _get_local_folder()
     return f"{location}/metadata"
 
 
-def _local() -> str:
+def _get_local_folder() -> str:
     global _local_folder  # noqa: PLW0603 - one folder for the process, removed with it
     if _local_folder is None:
         _local_folder = tempfile.mkdtemp(prefix="rowdelta-")

@@ -35,22 +35,25 @@ def build_skipping_filter(handle: TableHandle, condition: RowFilter) -> Column |
     It is one that Iceberg evaluates as Spark does: made of `RowFilter.expression`.
     """
     columns = {column.name: column for column in handle.metadata.schema.fields if is_float(column)}
-    return _column(handle, condition.expression, columns)
+    return _convert_expression(handle, condition.expression, columns)
 
 
-def _column(handle: TableHandle, found: Any, columns: Mapping[str, Field]) -> Column | None:
+def _convert_expression(handle: TableHandle, found: Any, columns: Mapping[str, Field]) -> Column | None:
     kind = str(found.op().name())
     if kind in {"AND", "OR"}:
-        left, right = _column(handle, found.left(), columns), _column(handle, found.right(), columns)
+        left, right = (
+            _convert_expression(handle, found.left(), columns),
+            _convert_expression(handle, found.right(), columns),
+        )
         if left is not None and right is not None:
             return left & right if kind == "AND" else left | right
         return None if kind == "OR" else left if right is None else right
     column = None if kind in {"TRUE", "FALSE"} else columns.get(str(found.ref().name()))
-    return None if column is None else _of_values(handle, kind, found, column)
+    return None if column is None else _convert_comparison(handle, kind, found, column)
 
 
-def _of_values(handle: TableHandle, kind: str, found: Any, column: Field) -> Column | None:
-    value, literal = F.col(quote(column.name)), partial(_literal, column)
+def _convert_comparison(handle: TableHandle, kind: str, found: Any, column: Field) -> Column | None:
+    value, literal = F.col(quote(column.name)), partial(_make_literal, column)
     made: Column | None = None
     if kind in {"IS_NULL", "NOT_NULL"}:
         made = value.isNull() if kind == "IS_NULL" else value.isNotNull()
@@ -63,5 +66,5 @@ def _of_values(handle: TableHandle, kind: str, found: Any, column: Field) -> Col
     return made
 
 
-def _literal(column: Field, value: float) -> Column:
+def _make_literal(column: Field, value: float) -> Column:
     return F.lit(float(value)).cast(column.type_name)

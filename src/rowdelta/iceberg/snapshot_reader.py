@@ -13,7 +13,7 @@ from rowdelta.iceberg.in_memory_table import make_static_table, pin_to_branch, r
 from rowdelta.iceberg.manifest_copies import copy_listing
 from rowdelta.iceberg.metadata_document import MetadataDocument
 from rowdelta.iceberg.partition_specs import partition_names
-from rowdelta.iceberg.pushdown import has_null_partitions, with_unpartitioned_spec
+from rowdelta.iceberg.pushdown import add_unpartitioned_spec, has_null_partitions
 from rowdelta.iceberg.snapshot_contents import SnapshotFiles
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def shadow(
     """
     state = handle.state
     nulls = has_null_partitions(state.metadata.specs, files.listing.records)
-    if only is None and not extra_fields and _is_newest_and_clean(handle.branch, state.metadata, files, schema_id):
-        table = pin_to_branch(handle, with_unpartitioned_spec(handle, state.current) if nulls else state.current)
+    if only is None and not extra_fields and _is_clean_head(handle.branch, state.metadata, files, schema_id):
+        table = pin_to_branch(handle, add_unpartitioned_spec(handle, state.current) if nulls else state.current)
         return SnapshotFrame(read_spark_table(handle, table), partition_names(handle, table.table()))
     listing = copy_listing(handle, files, only)
     document = _describe_snapshot(handle, files.snapshot.id, schema_id, extra_fields)
@@ -83,10 +83,10 @@ def open_data_files(handle: TableHandle, snapshot: Snapshot) -> Any:
 def is_read_as_it_is(handle: TableHandle, files: SnapshotFiles) -> bool:
     """Whether the shadow of a snapshot, read with the newest schema, is the table itself: nothing of it is made up."""
     metadata = handle.metadata
-    return _is_newest_and_clean(handle.branch, metadata, files, metadata.current_schema_id)
+    return _is_clean_head(handle.branch, metadata, files, metadata.current_schema_id)
 
 
-def _is_newest_and_clean(branch: str, metadata: TableMetadata, files: SnapshotFiles, schema_id: int) -> bool:
+def _is_clean_head(branch: str, metadata: TableMetadata, files: SnapshotFiles, schema_id: int) -> bool:
     """Whether Iceberg reads just this at the head of the branch: nothing need be made up then.
 
     Not where the snapshot has an older schema: Iceberg takes the columns of a filter for those of that one.

@@ -53,16 +53,16 @@ class Snapshots(Mapping[int, Snapshot]):
                     raise KeyError(snapshot_id)
                 self._known[snapshot_id] = parse_snapshot(document)
             else:
-                self._all()
+                self._read_all()
         return self._known[snapshot_id]
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._all())
+        return iter(self._read_all())
 
     def __len__(self) -> int:
-        return len(self._all())
+        return len(self._read_all())
 
-    def _all(self) -> dict[int, Snapshot]:
+    def _read_all(self) -> dict[int, Snapshot]:
         history = self._history
         if history is not None:
             self._known = read_snapshots(history.whole())

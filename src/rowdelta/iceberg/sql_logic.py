@@ -32,9 +32,9 @@ class SqlLogic:
         self._gateway = handle.gateway
         self._expressions = handle.gateway.iceberg.expressions.Expressions
         self._schema = handle.java_table.schema()
-        self._has_floats = bool(float_columns(handle))
+        self._has_floats = bool(list_float_columns(handle))
 
-    def rewritten(self, found: Any, *, nulls: bool) -> Any:
+    def rewrite(self, found: Any, *, nulls: bool) -> Any:
         """An expression without NOT that is true where SQL's predicate is.
 
         Args:
@@ -43,24 +43,24 @@ class SqlLogic:
         """
         kind = str(found.op().name())
         if kind in {"AND", "OR"}:
-            left, right = (self.rewritten(side, nulls=nulls) for side in (found.left(), found.right()))
-            return self._both(left, right) if kind == "AND" else self._either(left, right)
+            left, right = (self.rewrite(side, nulls=nulls) for side in (found.left(), found.right()))
+            return self._join_and(left, right) if kind == "AND" else self._join_or(left, right)
         if kind not in _UNKNOWN_OF_NULL:
             return found
-        exact = self._of_values(kind, found)
+        exact = self._rewrite_comparison(kind, found)
         if nulls and (kind in _NEGATED or kind == "NOT_NAN"):
-            return self._either(self._expressions.isNull(found.term()), exact)
-        return self._both(self._expressions.notNull(found.term()), exact)
+            return self._join_or(self._expressions.isNull(found.term()), exact)
+        return self._join_and(self._expressions.notNull(found.term()), exact)
 
-    def _of_values(self, kind: str, found: Any) -> Any:
+    def _rewrite_comparison(self, kind: str, found: Any) -> Any:
         """A comparison that is right for all values but null."""
         if kind.endswith("STARTS_WITH"):
-            return self._prefix(found.term(), str(found.literal().value()), negated=kind.startswith("NOT"))
+            return self._rewrite_prefix(found.term(), str(found.literal().value()), negated=kind.startswith("NOT"))
         if kind == "NOT_NAN" or not self._is_float(found):
             return found
-        return self._of_floats(kind, found)
+        return self._rewrite_float_comparison(kind, found)
 
-    def _of_floats(self, kind: str, found: Any) -> Any:
+    def _rewrite_float_comparison(self, kind: str, found: Any) -> Any:
         """A comparison of a floating-point column, as Spark orders its values.
 
         Only zero gets a literal of its own: a number of Java's type `float` would come back from Python as a `double`,
@@ -73,35 +73,35 @@ class SqlLogic:
         else:
             has_zero = found.literal().value() == 0
         if kind == "NOT_IN":
-            return self._both(found, self._not_zero(term)) if has_zero else found
+            return self._join_and(found, self._differs_from_zero(term)) if has_zero else found
         if kind == "NOT_EQ":
-            return self._not_zero(term) if has_zero else found
+            return self._differs_from_zero(term) if has_zero else found
         if kind in {"GT", "GT_EQ"}:
-            return self._either(self._from_zero(kind, term) if has_zero else found, expressions.isNaN(term))
+            return self._join_or(self._compare_with_zero(kind, term) if has_zero else found, expressions.isNaN(term))
         if kind == "IN" and has_zero:
-            found = self._either(found, self._zero(term))
+            found = self._join_or(found, self._equals_zero(term))
         elif has_zero:
-            found = self._zero(term) if kind == "EQ" else self._from_zero(kind, term)
-        return self._both(expressions.notNaN(term), found)
+            found = self._equals_zero(term) if kind == "EQ" else self._compare_with_zero(kind, term)
+        return self._join_and(expressions.notNaN(term), found)
 
-    def _from_zero(self, kind: str, term: Any) -> Any:
+    def _compare_with_zero(self, kind: str, term: Any) -> Any:
         return getattr(self._expressions, _ORDERED[kind])(term, _ZEROS[kind])
 
-    def _zero(self, term: Any) -> Any:
-        return self._both(self._from_zero("GT_EQ", term), self._from_zero("LT_EQ", term))
+    def _equals_zero(self, term: Any) -> Any:
+        return self._join_and(self._compare_with_zero("GT_EQ", term), self._compare_with_zero("LT_EQ", term))
 
-    def _not_zero(self, term: Any) -> Any:
-        above = self._either(self._from_zero("GT", term), self._expressions.isNaN(term))
-        return self._either(self._from_zero("LT", term), above)
+    def _differs_from_zero(self, term: Any) -> Any:
+        above = self._join_or(self._compare_with_zero("GT", term), self._expressions.isNaN(term))
+        return self._join_or(self._compare_with_zero("LT", term), above)
 
-    def _prefix(self, term: Any, prefix: str, *, negated: bool) -> Any:
+    def _rewrite_prefix(self, term: Any, prefix: str, *, negated: bool) -> Any:
         """A prefix as a range: Iceberg fails to compare the prefix of a partition that is null."""
-        expressions, after = self._expressions, next_prefix(prefix)
+        expressions, after = self._expressions, find_next_prefix(prefix)
         if negated:
             below = expressions.lessThan(term, prefix)
-            return below if after is None else self._either(below, expressions.greaterThanOrEqual(term, after))
+            return below if after is None else self._join_or(below, expressions.greaterThanOrEqual(term, after))
         above = expressions.greaterThanOrEqual(term, prefix)
-        return above if after is None else self._both(above, expressions.lessThan(term, after))
+        return above if after is None else self._join_and(above, expressions.lessThan(term, after))
 
     def _is_float(self, found: Any) -> bool:
         if not self._has_floats:
@@ -109,25 +109,25 @@ class SqlLogic:
         kind = self._schema.findType(found.ref().name())
         return kind is not None and str(kind.typeId().name()) in {"FLOAT", "DOUBLE"}
 
-    def _both(self, left: Any, right: Any) -> Any:
+    def _join_and(self, left: Any, right: Any) -> Any:
         join: Callable[[Any, Any], Any] = getattr(self._expressions, "and")
         return join(left, right)
 
-    def _either(self, left: Any, right: Any) -> Any:
+    def _join_or(self, left: Any, right: Any) -> Any:
         join: Callable[[Any, Any], Any] = getattr(self._expressions, "or")
         return join(left, right)
 
 
-def float_columns(handle: TableHandle) -> list[str]:
+def list_float_columns(handle: TableHandle) -> list[str]:
     """The columns of a floating-point type, those in structs by their dotted names."""
     return [column.name for column in handle.metadata.schema.by_id.values() if column.type_name in {"float", "double"}]
 
 
-def next_prefix(prefix: str) -> str | None:
+def find_next_prefix(prefix: str) -> str | None:
     """The least text that is greater than every text with a prefix; None where there is none.
 
     Examples:
-        >>> next_prefix("EU"), next_prefix("a" + chr(0x10FFFF)), next_prefix("")
+        >>> find_next_prefix("EU"), find_next_prefix("a" + chr(0x10FFFF)), find_next_prefix("")
         ('EV', 'b', None)
     """
     stem = prefix.rstrip(_LAST_CHARACTER)

@@ -62,7 +62,7 @@ def stage_rows(handle: TableHandle, frame: DataFrame) -> StagedFiles:
     """
     # Another object for the same table: Iceberg adds a reporter of metrics to it with every write, and removes none.
     table = handle.gateway.iceberg.BaseTable(handle.java_table.operations(), handle.java_table.name())
-    return StagedFiles(handle, _stage(handle, table, frame))
+    return StagedFiles(handle, _write_staged(handle, table, frame))
 
 
 def stage_key_files(
@@ -83,10 +83,12 @@ def stage_key_files(
     iceberg, table = handle.gateway.iceberg, handle.java_table
     metadata = iceberg.TableMetadataParser.fromJson(document.to_json())
     operations = iceberg.StaticTableOperations(metadata, table.io(), handle.location_provider())
-    return [from_java(handle, file) for file in _stage(handle, iceberg.BaseTable(operations, table.name()), keys)]
+    return [
+        from_java(handle, file) for file in _write_staged(handle, iceberg.BaseTable(operations, table.name()), keys)
+    ]
 
 
-def _name_catalog(frame: DataFrame) -> None:
+def _set_staging_catalog(frame: DataFrame) -> None:
     """Gives the frame's session the catalog of staged writes.
 
     Iceberg does so with the session that is active in the thread, and in a new thread that may be another one.
@@ -96,13 +98,13 @@ def _name_catalog(frame: DataFrame) -> None:
         conf.set(_STAGING_CATALOG, "org.apache.iceberg.spark.SparkRewriteTableCatalog")
 
 
-def _stage(handle: TableHandle, target: Any, frame: DataFrame) -> list[Any]:
+def _write_staged(handle: TableHandle, target: Any, frame: DataFrame) -> list[Any]:
     gateway = handle.gateway
     group = str(uuid.uuid4())
     cache = gateway.static_call("org.apache.iceberg.spark.SparkTableCache", "get")
     coordinator = gateway.iceberg.spark.FileRewriteCoordinator.get()
     cache.add(group, target)
-    _name_catalog(frame)
+    _set_staging_catalog(frame)
     try:
         frame.write.format("iceberg").mode("append").option("distribution-mode", "none").option(
             "fanout-enabled", "true"

@@ -73,8 +73,8 @@ class TableHandle:
         self.spark = spark
         self.name = name
         self.branch = branch
-        self.java_table: Any = _load(self.gateway, name)
-        self.catalog, *rest = _resolved(self.gateway, name)
+        self.java_table: Any = _load_table(self.gateway, name)
+        self.catalog, *rest = _resolve_name(self.gateway, name)
         self.full_name = quote_path((self.catalog, *rest))
         self._state: TableState | None = None
         self.mark = CommitMark()
@@ -231,7 +231,7 @@ class TableHandle:
         return self.gateway.metadata_table(self.full_name, kind, snapshot_id)
 
 
-def _load(gateway: Gateway, name: str) -> Any:
+def _load_table(gateway: Gateway, name: str) -> Any:
     try:
         table = gateway.iceberg.spark.Spark3Util.loadIcebergTable(gateway.session, name)
     except JavaError as error:
@@ -245,7 +245,7 @@ def _load(gateway: Gateway, name: str) -> Any:
     return table
 
 
-def _resolved(gateway: Gateway, name: str) -> list[str]:
+def _resolve_name(gateway: Gateway, name: str) -> list[str]:
     """The catalog, the namespace and the table that a name stands for now."""
     parsed = gateway.iceberg.spark.Spark3Util.catalogAndIdentifier(gateway.session, name)
     identifier = parsed.identifier()

@@ -98,11 +98,11 @@ def update_table(handle: TableHandle, update: TableUpdate) -> None:
         committing = True
         operations.commit(base, metadata)
     except JavaError as error:
-        raise _translated(error, committing=committing) from error
+        raise _translate_error(error, committing=committing) from error
     handle.refresh()
 
 
-def _translated(error: Exception, *, committing: bool) -> Exception:
+def _translate_error(error: Exception, *, committing: bool) -> Exception:
     name, text = java_name(error), java_message(error)
     if name == "CommitFailedException":
         return CommitConflictError(f"another writer was faster: {text}", hint="run it again")

@@ -47,29 +47,29 @@ class VectorManifests:
         self._to_write: list[tuple[str, bytes]] = []
         self._entries: dict[str, int] = {}  # of the manifests that are still to be written
 
-    def mended(self, base: Any) -> Any | None:
+    def restore_offsets(self, base: Any) -> Any | None:
         """The table's metadata with the places of all vectors of the branch's head; None where they are there already.
 
         Earlier snapshots have the old manifests, so these stay. The summary is not believed: the totals of others may
         drift. What is known of a manifest is kept, and a table without equality deletes has no more read here than
         `complete` asks for: an upsert or `delete_keys` of it, which ends that state, reads its delete manifests once.
         """
-        head = self._head(base)
+        head = self._read_head(base)
         if head is None or "manifest-list" not in head:
             return None
         listing, manifests = self._handle.manifests.read(head["manifest-list"]), self._handle.manifests
-        if not any(record["content"] and manifests.lacks_places(record) for record in listing.records):
+        if not any(record["content"] and manifests.lacks_offsets(record) for record in listing.records):
             return None
         records = [
-            self._manifest(record, self._filled(record["manifest_path"]))
-            if record["content"] and manifests.lacks_places(record)
+            self._make_manifest(record, self._fill_offsets(record["manifest_path"]))
+            if record["content"] and manifests.lacks_offsets(record)
             else record
             for record in listing.records
         ]
-        location = self._put(
+        location = self._add_file(
             f"snap-{head['snapshot-id']}-1-{uuid.uuid4()}.avro", replace(listing, records=records).to_bytes()
         )
-        self._write(head | {"manifest-list": location}, records, base.specsById())
+        self._write_files(head | {"manifest-list": location}, records, base.specsById())
         document = MetadataDocument(read_metadata_document(self._handle.gateway, base))
         document = document.replace_manifest_list(head["snapshot-id"], location)
         return self._handle.gateway.iceberg.TableMetadataParser.fromJson(document.to_json())
@@ -79,22 +79,22 @@ class VectorManifests:
         as_it_is = [record["manifest_path"] for record in listing.records]
         if not self._may_have_vectors(snapshot):
             return as_it_is
-        records, room = [], self._room(listing)
+        records, room = [], self._count_free_manifests(listing)
         for record in listing.records:
             new = record["content"] and record["added_snapshot_id"] == snapshot["snapshot-id"]
             avro = self._handle.manifests.read(record["manifest_path"]) if new else None
             if avro is None or not any(map(_is_vector, avro.records)):
                 records.append(record)
             else:
-                records += [self._manifest(record, part) for part in self._parts(avro, room)]
+                records += [self._make_manifest(record, part) for part in self._split_entries(avro, room)]
         if not self._to_write:
             return as_it_is
         name = f"snap-{snapshot['snapshot-id']}-1-{uuid.uuid4()}.avro"
-        snapshot["manifest-list"] = self._put(name, replace(listing, records=records).to_bytes())
-        self._write(snapshot, records, self._operations.current().specsById())
+        snapshot["manifest-list"] = self._add_file(name, replace(listing, records=records).to_bytes())
+        self._write_files(snapshot, records, self._operations.current().specsById())
         return [record["manifest_path"] for record in records]
 
-    def _head(self, base: Any) -> dict[str, Any] | None:
+    def _read_head(self, base: Any) -> dict[str, Any] | None:
         """What some metadata says of the head of the branch; the handle mostly knows it."""
         state, branch = self._handle.state, self._handle.branch
         if base.metadataFileLocation() == state.location:
@@ -124,7 +124,7 @@ class VectorManifests:
         deletes = (self._handle.manifests.deletes(record) for record in listing.records if record.get("content"))
         return any(entry.is_vector for entries in deletes for entry in entries)
 
-    def _room(self, listing: AvroFile) -> int:
+    def _count_free_manifests(self, listing: AvroFile) -> int:
         """How many vectors of a commit get a manifest each.
 
         Iceberg merges manifests when there are a hundred of them, and then drops where the blobs are once more: half
@@ -133,34 +133,34 @@ class VectorManifests:
         merged_at = int(self._handle.metadata.properties.get(_MERGED_AT, 100))
         return merged_at // 2 - sum(bool(record["content"]) for record in listing.records)
 
-    def _filled(self, path: str) -> AvroFile:
+    def _fill_offsets(self, path: str) -> AvroFile:
         avro = self._handle.manifests.read(path)
         for record in avro.records:
             if _is_vector(record):
-                self._fill(record["data_file"])
+                self._set_offset(record["data_file"])
         return avro
 
-    def _parts(self, avro: AvroFile, room: int) -> list[AvroFile]:
+    def _split_entries(self, avro: AvroFile, room: int) -> list[AvroFile]:
         """Vectors get a manifest each, so that removing one rewrites nothing; more than there is room for share one."""
         schema = add_encoding_field(avro.schema)
         for record in avro.records:
             file = record["data_file"]
             file["encoding"] = self._encodings.get(file["file_path"])
             if _is_vector(record):
-                self._fill(file)
+                self._set_offset(file)
         vectors = [[record] for record in avro.records if _is_vector(record)]
         if len(vectors) > max(room, 1):
             vectors = [[record for (record,) in vectors]]
         rest = [record for record in avro.records if not _is_vector(record)]
         return [replace(avro, schema=schema, records=records) for records in [*vectors, rest] if records]
 
-    def _fill(self, file: dict[str, Any]) -> None:
+    def _set_offset(self, file: dict[str, Any]) -> None:
         (blob,) = footer(self._handle, file["file_path"], file["file_size_in_bytes"]).blobs
         file["content_offset"], file["content_size_in_bytes"] = blob.offset, blob.length
 
-    def _manifest(self, record: dict[str, Any], part: AvroFile) -> dict[str, Any]:
+    def _make_manifest(self, record: dict[str, Any], part: AvroFile) -> dict[str, Any]:
         data = part.to_bytes()
-        path = self._put(f"{uuid.uuid4()}-m0.avro", data)
+        path = self._add_file(f"{uuid.uuid4()}-m0.avro", data)
         counts = {f"{name}_{what}_count": 0 for name in ("added", "existing", "deleted") for what in ("files", "rows")}
         for entry in part.records:
             status = ("existing", "added", "deleted")[entry["status"]]
@@ -170,7 +170,7 @@ class VectorManifests:
         self._entries[path] = self._handle.manifests.read_back(made, data)
         return made
 
-    def _prove(self, snapshot: dict[str, Any], paths: list[str], specs: Any) -> None:
+    def _check_readable(self, snapshot: dict[str, Any], paths: list[str], specs: Any) -> None:
         """Reads the new files with Iceberg's own reader, out of memory: what it cannot read is not committed.
 
         Args:
@@ -211,16 +211,16 @@ class VectorManifests:
                 hint="nothing was committed; please report this with the table's schema and partition spec",
             )
 
-    def _put(self, name: str, data: bytes) -> str:
+    def _add_file(self, name: str, data: bytes) -> str:
         """Where a new metadata file will be; all are written at once."""
         path = str(self._operations.metadataFileLocation(name))
         self.written.append(path)
         self._to_write.append((path, data))
         return path
 
-    def _write(self, snapshot: dict[str, Any], records: list[dict[str, Any]], specs: Any) -> None:
+    def _write_files(self, snapshot: dict[str, Any], records: list[dict[str, Any]], specs: Any) -> None:
         """Writes what a snapshot needs, once it is proven that it can be read."""
-        self._prove(snapshot, [record["manifest_path"] for record in records if record["content"]], specs)
+        self._check_readable(snapshot, [record["manifest_path"] for record in records if record["content"]], specs)
         files, self._to_write, self._entries = self._to_write, [], {}
         together(lambda file: self._handle.io.write(*file), files)
 

@@ -19,15 +19,15 @@ def unpartitioned_spec(handle: TableHandle) -> PartitionSpec:
     unbound = handle.gateway.iceberg.PartitionSpec.unpartitioned().toUnbound
 
     def add(builder: Any) -> Any | None:
-        return builder.addPartitionSpec(unbound()) if _known(handle) is None else None
+        return builder.addPartitionSpec(unbound()) if _find_spec(handle) is None else None
 
-    found = _known(handle)
+    found = _find_spec(handle)
     if found is None:
         commit_metadata(handle, add, "a spec without partitions was added")
-        found = _known(handle)
+        found = _find_spec(handle)
     assert found is not None
     return found
 
 
-def _known(handle: TableHandle) -> PartitionSpec | None:
+def _find_spec(handle: TableHandle) -> PartitionSpec | None:
     return next((spec for spec in handle.metadata.specs.values() if spec.is_unpartitioned), None)

@@ -37,27 +37,27 @@ class WrittenManifests:
     def manifests(self) -> list[str]:
         """Every manifest that was written so far."""
         try:
-            count = int(self._field("manifestCount"))  # py4j makes a number of any of Java's
+            count = int(self._read_field("manifestCount"))  # py4j makes a number of any of Java's
             if not count:
                 return []
-            operations, uuid = self._transaction.table().operations(), self._field("commitUUID")
+            operations, uuid = self._transaction.table().operations(), self._read_field("commitUUID")
             return [str(operations.metadataFileLocation(f"{uuid}-m{number}.avro")) for number in range(count)]
         except JavaError as error:
-            return self._unknown(error)
+            return self._warn(error)
 
     def lists(self) -> list[str]:
         """Every manifest list that was written so far."""
         try:
-            return [str(location) for location in self._gateway.members(self._field("manifestLists"))]
+            return [str(location) for location in self._gateway.members(self._read_field("manifestLists"))]
         except JavaError as error:
-            return self._unknown(error)
+            return self._warn(error)
 
     @staticmethod
-    def _unknown(error: Exception) -> list[str]:
+    def _warn(error: Exception) -> list[str]:
         log.warning("manifests that are not needed may stay behind: this Iceberg hides them (%s)", java_message(error))
         return []
 
-    def _field(self, name: str) -> Any:
+    def _read_field(self, name: str) -> Any:
         """What Iceberg keeps to itself."""
         return self._gateway.once(_PRODUCER, name, make=lambda: _find_field(self._gateway, name)).get(self._producer)
 

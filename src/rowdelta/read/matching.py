@@ -1,7 +1,7 @@
 """Rows that match a predicate, whatever Iceberg's reader would make of it.
 
-What every frame hides from the scan is in `stored_column`. Two kinds of columns are hidden only where a predicate needs
-it, since otherwise the scan would read or keep more than it must: structs that hold floating-point numbers, and text
+`write_stored_column` hides from the scan what every frame must hide. Two kinds of columns are hidden only where a
+predicate needs it, since the scan would read or keep more otherwise: structs that hold floating-point numbers, and text
 that partitions are made of, also in structs, whose prefixes Iceberg cannot compare where the partition is null.
 """
 
