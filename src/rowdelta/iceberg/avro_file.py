@@ -1,6 +1,6 @@
 """An Avro file in memory. Manifest lists and manifests are Avro files.
 
-Dates and times stay numbers, as they are in the file, so that what is written again is what was read.
+Dates and times stay the numbers that the file holds, so that writing a file again changes nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import fastavro
 
 from rowdelta.errors import FormatError
 
-# What every Avro file starts with, and the logical types that fastavro would make Python's dates and times of.
+# The start of every Avro file, and the logical types that fastavro would convert to Python's dates and times.
 _HEADER: Final = fastavro.parse_schema(
     {
         "type": "record",
@@ -56,7 +56,7 @@ class AvroFile:
         """Reads a file's bytes.
 
         Raises:
-            FormatError: They are no Avro file; `path` is named.
+            FormatError: They are not an Avro file. The message names `path`.
         """
         try:
             with_times, stream = _remove_times(data)
@@ -70,7 +70,11 @@ class AvroFile:
 
 
 def _remove_times(data: bytes) -> tuple[Any, io.BytesIO]:
-    """The schema of a file that has dates or times, and the file with a schema in which they are numbers."""
+    """Replaces dates and times in the schema of a file by numbers.
+
+    Returns:
+        The original schema, or None if it has no dates or times; and the file with the replaced schema.
+    """
     if not data.startswith(_MAGIC):
         raise ValueError("it does not start as one")
     stream = io.BytesIO(data)

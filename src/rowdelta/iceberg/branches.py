@@ -1,4 +1,4 @@
-"""Branches: made, moved forward to a snapshot that is already there, and dropped."""
+"""Creates branches, moves them forward to an existing snapshot, and drops them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log: Final = logging.getLogger("rowdelta")
 
 
 def check_fast_forward(handle: TableHandle, branch: str, snapshot_id: int) -> None:
-    """Whether a branch can move to a snapshot without losing commits of its own.
+    """Refuses to move a branch to a snapshot if the branch would lose commits of its own.
 
     Raises:
         InputError: The name is a tag or of no branch, or the snapshot does not descend from the branch's head.
@@ -35,23 +35,23 @@ def check_fast_forward(handle: TableHandle, branch: str, snapshot_id: int) -> No
         raise InputError(
             f"branch {branch!r} has commits that {handle.branch!r} does not have, or the snapshots between them have "
             "expired: it cannot be moved forward to it",
-            hint=f"bring the commits of {branch!r} into {handle.branch!r} first, or start the branch anew from it",
+            hint=f"bring the commits of {branch!r} into {handle.branch!r} first, or drop the branch and start again",
         )
 
 
 def fast_forward(handle: TableHandle, branch: str, snapshot_id: int, start_id: int | None = None) -> bool:
-    """Moves a branch forward to a snapshot; False where it is there already.
+    """Moves a branch forward to a snapshot; False if it is already there.
 
-    The move is one atomic change of the table's metadata: a commit to the branch in between is seen, never lost.
+    The move is one atomic change of the table's metadata. A concurrent commit to the branch is detected, never lost.
 
     Args:
         handle: The table.
         branch: The branch.
         snapshot_id: The snapshot.
-        start_id: Where the branch must still be, an ancestor of the snapshot; left out, any ancestor will do.
+        start_id: The snapshot that the branch must still be at, an ancestor of the new one; default: any ancestor.
 
     Raises:
-        CommitConflictError: The branch is not where it must be any more.
+        CommitConflictError: The branch is no longer at `start_id`.
         InputError: It cannot move there; see `check_fast_forward`.
     """
 
@@ -76,7 +76,7 @@ def _find_ancestors(handle: TableHandle, snapshot_id: int) -> set[int]:
 
 
 def create_branch(handle: TableHandle, branch: str) -> None:
-    """Makes a branch that starts at the head of the handle's own; of a table without snapshots, an empty one."""
+    """Creates a branch at the head of the handle's branch; an empty branch if the table has no snapshots."""
     head = handle.snapshot()
     snapshots = handle.java_table.manageSnapshots()
     if head is None:
@@ -87,9 +87,9 @@ def create_branch(handle: TableHandle, branch: str) -> None:
 
 
 def drop_branch(handle: TableHandle, name: str, *, start_id: int | None = None) -> None:
-    """Removes a branch; with the snapshot that it began at also those after it, and the files that these added.
+    """Removes a branch. Given the snapshot that it started at, also removes its later snapshots and their files.
 
-    It cleans up after something else, whose error must be seen: a failure here is logged.
+    It cleans up after another error, which the caller must see. So its own failure is only logged.
     """
     try:
         _remove_branch(handle, name, start_id)
@@ -107,7 +107,7 @@ def _remove_branch(handle: TableHandle, name: str, start_id: int | None) -> None
     gone: list[dict[str, Any]] = []
 
     def remove(builder: Any) -> Any | None:
-        """By metadata alone: Iceberg's expiry needs `gc.enabled`, and applies the age limits of all other branches."""
+        """Changes metadata only: Iceberg's expiry needs `gc.enabled` and also expires snapshots of other branches."""
         if name not in handle.metadata.branches:
             return None
         mine = set() if start_id is None else _find_own_snapshots(handle, name) - _find_ancestors(handle, start_id)
@@ -120,7 +120,7 @@ def _remove_branch(handle: TableHandle, name: str, start_id: int | None) -> None
 
 
 def _find_own_snapshots(handle: TableHandle, branch: str) -> set[int]:
-    """The snapshots that only a branch has."""
+    """The snapshots that no other branch or tag has."""
     references = handle.metadata.references
     others = [reference.snapshot_id for known, reference in references.items() if known != branch]
     shared = {found for snapshot_id in others for found in _find_ancestors(handle, snapshot_id)}

@@ -49,10 +49,10 @@ class CommitAttempt:
         self.asked = False
 
     def succeeds(self, retries: CommitRetries, wait: Callable[[], None]) -> bool:
-        """Whether the commit went through; False after a lost race that may be run again.
+        """Whether the commit succeeded; False if another writer was faster and another attempt is allowed.
 
         Args:
-            retries: What is left of them.
+            retries: How many attempts are left.
             wait: Returns when all files of the change are on storage.
         """
         try:
@@ -91,7 +91,7 @@ class CommitAttempt:
         self.snapshot = parse_snapshot(snapshot)
         self.in_doubt = self.asked = True
         operations.commit(base, metadata)
-        self.done = True  # first: at no moment may it look as if nothing could have been committed
+        self.done = True  # first, so that an interrupt never sees an attempt that is neither in doubt nor done
         self.in_doubt = False
         handle.io.discard(path for path in dict.fromkeys(self._written) if _get_file_name(path) not in needed)
 

@@ -23,7 +23,7 @@ _NO_JSON_NUMBERS: Final = ("NaN", "Infinity", "-Infinity")
 
 @dataclass(frozen=True)
 class ContentFile:
-    """One data or delete file of a table, in the words of the Iceberg spec.
+    """One data or delete file of a table, with the names of the Iceberg spec.
 
     `content` is None for a data file. `partition` holds one JSON single value per field of the spec. Bounds are in
     Iceberg's binary single-value form, by field id.
@@ -120,7 +120,7 @@ def from_java(handle: TableHandle, file: Any) -> ContentFile:
 
 
 def convert_special_floats(handle: TableHandle, file: ContentFile) -> ContentFile:
-    """A file whose floating-point partition values are numbers: JSON has NaN and the infinities as texts."""
+    """Converts floating-point partition values to numbers: in JSON, NaN and the infinities are text."""
     if not any(value in _NO_JSON_NUMBERS for value in file.partition if isinstance(value, str)):
         return file
     metadata = handle.metadata

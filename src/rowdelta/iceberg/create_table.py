@@ -1,4 +1,4 @@
-"""Making and dropping tables through Iceberg's own catalogs."""
+"""Creates and drops tables through Iceberg's own catalogs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class NewTable:
-    """A table that is not there yet: where it would be, and how to make it."""
+    """A table to be created: its location, and the calls that create it."""
 
     def __init__(self, spark: SparkSession, name: str, fields: Sequence[Mapping[str, Any]]) -> None:
         self._gateway = Gateway(spark)
@@ -31,25 +31,25 @@ class NewTable:
             raise _translate_error(name, error) from error
 
     def exists(self) -> bool:
-        """Whether a table of this name is there."""
+        """Whether a table of this name exists."""
         return bool(self._catalog.tableExists(self._identifier))
 
     def location(self, wanted: str | None = None) -> str:
-        """The folder that it would get; nothing is made."""
+        """The folder that the catalog would give it. Nothing is created."""
         try:
             return str(self._make_builder(wanted, {}).createTransaction().table().location())
         except JavaError as error:
             raise _translate_error(self._name, error) from error
 
     def create(self, location: str | None, properties: Mapping[str, str]) -> None:
-        """Makes it, empty and unpartitioned. Iceberg gives the columns ids of its own."""
+        """Creates the table, empty and unpartitioned. Iceberg assigns new column ids."""
         try:
             self._make_builder(location, properties).create()
         except JavaError as error:
             raise _translate_error(self._name, error) from error
 
     def drop(self) -> None:
-        """Takes it out of the catalog again; files that it does not own stay."""
+        """Removes the table from the catalog. No file is deleted."""
         self._catalog.dropTable(self._identifier, False)
 
     def _make_builder(self, location: str | None, properties: Mapping[str, str]) -> Any:

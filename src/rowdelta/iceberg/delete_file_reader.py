@@ -1,4 +1,4 @@
-"""The rows inside equality delete files, read by Iceberg's own reader as if the files were data.
+"""Reads the rows of delete files with Iceberg's own reader, as if the files were data.
 
 The files become the only data files of a table that exists in memory alone: its schema is the key columns, with the
 field ids of the real table, so that renamed, promoted and missing columns read as the Iceberg spec says.
@@ -35,13 +35,13 @@ _POSITION_FIELDS: Final[list[dict[str, Any]]] = [
 def delete_rows(
     handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], field_ids: Iterable[int]
 ) -> DataFrame:
-    """The keys in some equality delete files, with the metadata column `_file` to tell them apart.
+    """The keys in some equality delete files, and the metadata column `_file`, which names the file.
 
     Args:
         handle: The table.
-        files: The snapshot that the entries are of.
+        files: The snapshot that has the entries.
         entries: The delete files.
-        field_ids: The key columns. They are all optional here: a file without one of them reads it as null.
+        field_ids: The key columns. All of them are optional in the frame: a file without one of them reads as null.
     """
     return _read_rows(handle, files, entries, _prune_fields(_list_fields(handle), set(field_ids)))
 
@@ -66,7 +66,7 @@ def _read_rows(
 
 
 def _list_fields(handle: TableHandle) -> list[dict[str, Any]]:
-    """Every top-level column that the table has or had; of several versions the newest, the current schema first."""
+    """Every top-level column that the table has or had, in its newest version; the current schema counts as newest."""
     document = handle.document
     schemas = sorted(
         document["schemas"], key=lambda s: (s["schema-id"] == document["current-schema-id"], s["schema-id"])
@@ -76,7 +76,7 @@ def _list_fields(handle: TableHandle) -> list[dict[str, Any]]:
 
 
 def _prune_fields(fields: list[dict[str, Any]], wanted: set[int]) -> list[dict[str, Any]]:
-    """The fields of some ids, and the structs around them; optional, without defaults, under names of their own."""
+    """Keeps the fields of some ids and the structs around them: optional, without defaults, under unique names."""
     kept = []
     for column in fields:
         inner = column["type"]
@@ -91,7 +91,7 @@ def _prune_fields(fields: list[dict[str, Any]], wanted: set[int]) -> list[dict[s
 
 
 def column_path(handle: TableHandle, field_id: int) -> str:
-    """How SQL refers to a key column in the frame of `delete_rows`."""
+    """The SQL of a key column in the frame of `delete_rows`."""
     path = _find_path(_list_fields(handle), field_id)
     if path is None:
         raise TableError(
@@ -112,7 +112,7 @@ def _find_path(fields: list[dict[str, Any]], field_id: int) -> list[str] | None:
 
 
 def _write_data_manifest(handle: TableHandle, path: str, wanted: set[str]) -> tuple[str, int, int]:
-    """A data manifest over the wanted delete files of a delete manifest: where it is, its length, its count."""
+    """Writes a data manifest with some delete files of a delete manifest; returns its location, size and file count."""
     avro = handle.manifests.read(path)
     schema = copy.deepcopy(avro.schema)
     data_file = next(known for known in schema["fields"] if known["name"] == "data_file")["type"]

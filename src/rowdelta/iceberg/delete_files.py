@@ -1,4 +1,4 @@
-"""Every live delete file of a snapshot as a DataFrame, with the number of data files that it can still apply to."""
+"""Lists the live delete files of a snapshot, with the number of data files that each may still apply to."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _make_row(handle: TableHandle, delete: LiveDelete, applies_to: int) -> dict[
 
 
 def encoding_of(handle: TableHandle, entry: DeleteEntry) -> DeleteEncoding:
-    """The encoding of a delete file: where its manifest has lost it, the footer of a Puffin file tells."""
+    """The encoding of a delete file. Where its manifest no longer has it, the footer of the Puffin file does."""
     unknown = entry.is_vector and entry.encoding_id is None
     return entry.encoding(only_blob(handle, entry.path, entry.file_size_in_bytes).type if unknown else None)
 
@@ -95,6 +95,6 @@ def partition_text(metadata: TableMetadata, spec_id: int, partition: tuple[Any, 
 
 
 def _list_key_names(metadata: TableMetadata, entry: DeleteEntry) -> list[str] | None:
-    """The names of the equality columns; a dropped column shows as its id."""
+    """The names of the equality columns; the id of a dropped column."""
     columns = metadata.schema.by_id
     return [columns[i].name if i in columns else f"#{i}" for i in entry.equality_ids] or None

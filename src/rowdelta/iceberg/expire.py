@@ -1,7 +1,8 @@
-"""Expiring snapshots: Iceberg decides which ones, and files go when no snapshot that stays can reach them.
+"""Expires snapshots. Iceberg decides which ones; a file is removed if no remaining snapshot can reach it.
 
-The incremental clean-up of Iceberg's core library looks at removed entries alone, and a Puffin file may hold other
-vectors that are live. So files are removed here as Iceberg's Spark action does it: by what is still reachable.
+The incremental clean-up of Iceberg's core library considers removed entries only, but the Puffin file of a removed
+entry may hold other, live vectors. So rowdelta removes files as Iceberg's Spark action does: those that no snapshot can
+reach.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
 
 GC_ENABLED: Final = "gc.enabled"
-# As Iceberg's action names them; the rest are statistics.
+# By the names of Iceberg's action; all others are statistics.
 _KINDS: Final = {
     "DATA": "data",
     "POSITION_DELETES": "deletes",
@@ -35,7 +36,7 @@ _KINDS: Final = {
 
 @dataclass(frozen=True)
 class ExpiredFiles:
-    """Files that only expired snapshots need, by kind; data and delete files with their sizes, 0 if not known."""
+    """Files that only expired snapshots need, by type. Data and delete files have their sizes, 0 if unknown."""
 
     data: dict[str, int] = field(default_factory=dict)
     deletes: dict[str, int] = field(default_factory=dict)
@@ -45,7 +46,7 @@ class ExpiredFiles:
 
     @property
     def by_kind(self) -> dict[str, tuple[str, ...]]:
-        """The paths, by the name of their kind here."""
+        """The paths, by the name of the field."""
         return {kind.name: tuple(getattr(self, kind.name)) for kind in fields(self)}
 
     @property
@@ -78,7 +79,7 @@ def plan_expiry(handle: TableHandle, older_than_ms: int | None, retain_last: int
 def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> ExpiredFiles:
     """Expires snapshots, and finds every file that only these needed, by Iceberg's Spark action.
 
-    The files are the caller's to remove: nobody would find them afterwards.
+    The caller must remove the files: they cannot be found afterwards.
     """
     gateway = handle.gateway
     try:
@@ -112,7 +113,7 @@ def expire_own(
     """Expires snapshots of a table whose data files belong to someone else.
 
     `before` is the metadata with every snapshot. The files to remove are metadata and delete files in the table's own
-    folders; no data file is ever among them.
+    folders, never data files.
     """
     transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
     try:
@@ -176,7 +177,7 @@ def _expire_in_transaction(handle: TableHandle, older_than_ms: int | None, retai
 
 
 def expiry_between(before: dict[str, Any], after: dict[str, Any]) -> Expiry:
-    """What one state of the metadata has and a later one has not."""
+    """The snapshots and references that a later state of the metadata no longer has."""
     kept = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
     return Expiry(
         tuple(s["snapshot-id"] for s in before.get("snapshots", []) if s["snapshot-id"] not in kept),
@@ -185,7 +186,7 @@ def expiry_between(before: dict[str, Any], after: dict[str, Any]) -> Expiry:
 
 
 def find_expired_files(handle: TableHandle, before: dict[str, Any], after: dict[str, Any]) -> ExpiredFiles:
-    """The files that snapshots which are gone needed and that none of the others can reach."""
+    """The files that removed snapshots needed and that no remaining snapshot can reach."""
     kept_ids = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
     gone = [s for s in before.get("snapshots", []) if s["snapshot-id"] not in kept_ids]
     gone_manifests = _read_manifest_lists(handle, gone)
@@ -210,9 +211,9 @@ def find_expired_files(handle: TableHandle, before: dict[str, Any], after: dict[
 
 
 def find_added_files(handle: TableHandle, gone: Sequence[dict[str, Any]]) -> list[str]:
-    """The files that snapshots which are gone had added, metadata included, and that no later snapshot took over.
+    """The files that removed snapshots added, metadata included, unless a later snapshot still needs them.
 
-    Older snapshots cannot know these files, so they are not looked at, and no file of theirs is among them.
+    Older snapshots cannot refer to these files, so they are not read.
     """
     ids = {snapshot["snapshot-id"] for snapshot in gone}
     oldest = min(snapshot.get("sequence-number", 0) for snapshot in gone)

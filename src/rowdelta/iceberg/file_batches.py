@@ -1,4 +1,4 @@
-"""Many files handed to Iceberg, or looked for in its manifests, in a few calls."""
+"""Passes many files to Iceberg, or searches its manifests for many files, in a few calls."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _compose_parser(handles: MethodHandles, method: str) -> Any:
 
 
 def held_paths(handle: TableHandle, paths: Collection[str]) -> set[str]:
-    """Which of some data files the newest snapshot holds; of the manifests, only the paths are read."""
+    """Which of some data files are live in the newest snapshot. Only the paths are read from the manifests."""
     head = handle.java_table.snapshot(handle.branch)
     if head is None or not paths:
         return set()
@@ -71,7 +71,7 @@ def held_paths(handle: TableHandle, paths: Collection[str]) -> set[str]:
 
 
 def held_deletes(handle: TableHandle, paths: Collection[str]) -> list[ContentFile]:
-    """The delete files of the newest snapshot that are about one of some data files each."""
+    """The delete files of the newest snapshot that each refer to one of some data files."""
     head = handle.java_table.snapshot(handle.branch)
     if head is None or not paths:
         return []
@@ -91,7 +91,7 @@ def held_deletes(handle: TableHandle, paths: Collection[str]) -> list[ContentFil
 
 
 def _list_manifests(handle: TableHandle, listed: Callable[[Any], Any]) -> list[Any]:
-    """The manifests that a method of a snapshot gives."""
+    """The manifests that a method of a snapshot returns."""
     try:
         return handle.gateway.members(listed(handle.java_table.io()))
     except JavaError as error:
@@ -99,7 +99,7 @@ def _list_manifests(handle: TableHandle, listed: Callable[[Any], Any]) -> list[A
 
 
 def _collect(handle: TableHandle, found: Any, source: Any, items: Any) -> None:
-    """Adds what comes out of a source to a Java collection, and closes the source."""
+    """Adds items to a Java collection, and closes their source."""
     try:
         handle.gateway.iceberg.relocated.com.google.common.collect.Iterables.addAll(found, items)
     except JavaError as error:

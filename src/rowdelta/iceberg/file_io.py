@@ -1,4 +1,4 @@
-"""Bytes in and out through a table's FileIO."""
+"""Reads and writes bytes through a table's FileIO."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ X = TypeVar("X")
 Y = TypeVar("Y")
 log: Final = logging.getLogger("rowdelta")
 
-# An answer of py4j beyond 8,192 characters is sent in two parts, and the second waits 40 ms for TCP to acknowledge the
-# first. Bytes travel as base64, so this many fit into one part; large data go through a file.
+# py4j sends an answer of more than 8,192 characters in two parts, and the second waits 40 ms until TCP acknowledges the
+# first. Bytes are sent as base64, so this many fit into one part. Large data goes through a file.
 PIECE: Final = 6_000
 _LARGE: Final = 50 * PIECE
 
@@ -89,8 +89,8 @@ class FileIO:
     def writing(self, contents: Mapping[str, bytes]) -> Iterator[Callable[[], None]]:
         """Writes new files while the caller does something else.
 
-        Gives a function that returns when all are there, and raises what kept one from it; at the end of the block none
-        is being written any more, unless an interrupt did not wait for it.
+        Yields a function that returns when all files are written, and raises the error of one that is not. After the
+        block no file is still being written, unless an interrupt did not wait for it.
         """
         errands = [Errand(partial(self.write, path, data)) for path, data in contents.items()]
 
@@ -104,15 +104,15 @@ class FileIO:
             drop(errands)
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Removes files; one that is already gone is fine."""
+        """Removes files. One that does not exist is not an error."""
         for path in paths:
             self._delete(path)
 
     def discard(self, paths: Iterable[str]) -> int:
-        """Removes files that nothing refers to, as far as it can be done: one that stays is an orphan, and no error.
+        """Removes files that nothing refers to. One that cannot be removed is an orphan, not an error.
 
         Returns:
-            How many are gone.
+            How many files were removed.
         """
         gone = 0
         for path in paths:
@@ -131,12 +131,12 @@ class FileIO:
                 raise TableError(f"cannot delete {path}: {_describe_error(error)}") from error
 
     def source(self, path: str, size: int | None = None) -> FileSource:
-        """The file as something that a Puffin reader takes its ranges from."""
+        """The file as a source of byte ranges, for a Puffin reader."""
         return FileSource(self, path, self.size(path) if size is None else size)
 
 
 class FileSource:
-    """A file that is read by range."""
+    """A file that is read in byte ranges."""
 
     def __init__(self, io: FileIO, path: str, size: int) -> None:
         self._io = io
@@ -149,7 +149,7 @@ class FileSource:
 
 
 def read_in_pieces(stream: Any, length: int | None = None) -> bytes:
-    """So many bytes of a Java stream, or what there is of it."""
+    """Reads up to `length` bytes of a Java stream; by default, all of it."""
     pieces, left = [], _LARGE if length is None else length
     while left:
         wanted = min(PIECE, left)
@@ -165,7 +165,7 @@ def read_in_pieces(stream: Any, length: int | None = None) -> bytes:
 def together(read: Callable[[X], Y], items: Sequence[X]) -> list[Y]:
     """Reads or writes several small files at once: each waits for storage, not for the processor.
 
-    When one fails, no other is being read or written any more, unless an interrupt did not wait for it.
+    After an error, no other file is still being read or written, unless an interrupt did not wait for it.
 
     Examples:
         >>> together(len, ["one", "three"])

@@ -23,7 +23,7 @@ _FIRST_ROW_ID_OF_FILE: Final = {**_FIRST_ROW_ID, "field-id": 142}
 
 
 def copy_listing(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[str] | None) -> AvroFile:
-    """The manifest list without equality deletes, and with the row ids that make Iceberg give out sequence numbers."""
+    """The manifest list without equality deletes, and with the row ids that make Iceberg return sequence numbers."""
     hidden = {entry.manifest_path for entry in files.equality_deletes}
     schema = copy.deepcopy(files.listing.schema)
     if all(known["name"] != "first_row_id" for known in schema["fields"]):
@@ -46,12 +46,12 @@ def copy_listing(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[st
 
 
 def _copy_position_deletes(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, Any] | None:
-    """A copy of a delete manifest with its position deletes alone; None when it has none."""
+    """A copy of a delete manifest with its position deletes only; None if it has none."""
     if all(entry.content is FileContent.EQUALITY for entry in handle.manifests.deletes(manifest)):
         return None
     avro = handle.manifests.read(manifest["manifest_path"])
     kept = [record for record in avro.records if record["data_file"]["content"] != EQUALITY]
-    # Iceberg reads manifests when a query is planned, so this copy stays as long as the process.
+    # Iceberg reads manifests when a query is planned, so this copy stays until the process ends.
     name = uuid.uuid5(handle.scratch.namespace, manifest["manifest_path"])
     location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
     data = replace(avro, records=kept).to_bytes()
@@ -60,7 +60,7 @@ def _copy_position_deletes(handle: TableHandle, manifest: dict[str, Any]) -> dic
 
 
 def _copy_data_files(handle: TableHandle, manifest: dict[str, Any], only: AbstractSet[str]) -> dict[str, Any] | None:
-    """A data manifest, given as its record in the manifest list, with some of its files; None when it has none."""
+    """A data manifest, given as its record in the manifest list, with some of its files; None if it has none."""
     live = handle.manifests.data(manifest)
     wanted = sum(entry.path in only for entry in live)
     if wanted in {0, len(live)}:
@@ -69,7 +69,7 @@ def _copy_data_files(handle: TableHandle, manifest: dict[str, Any], only: Abstra
     avro = _add_row_ids(handle.manifests.read(manifest["manifest_path"]), first)
     numbers = {entry.path: entry.sequence_number for entry in live}
     kept = [
-        # What an entry inherits from its manifest is written out: the copy is of another manifest.
+        # The copy is another manifest, so an entry cannot inherit its sequence numbers: they are written explicitly.
         {**record, "status": EXISTING, **_read_sequence_numbers(record, numbers[record["data_file"]["file_path"]])}
         for record in avro.records
         if record["status"] != DELETED and record["data_file"]["file_path"] in only
@@ -84,11 +84,11 @@ def _copy_data_files(handle: TableHandle, manifest: dict[str, Any], only: Abstra
 
 
 def _add_row_ids(avro: AvroFile, first: int | None) -> AvroFile:
-    """A data manifest whose live files say the id of their first row, which they inherit one after the other.
+    """Writes the id of the first row to the live files of a data manifest, which would inherit it one after the other.
 
     Args:
         avro: The manifest.
-        first: The id that it starts from, as the manifest list says; None where its rows have none.
+        first: The first id, from the manifest list; None if the rows have no ids.
     """
     if first is None:
         return avro

@@ -20,7 +20,7 @@ DELETED: Final = 2
 ADDED: Final = 1
 EXISTING: Final = 0
 EQUALITY: Final = FileContent.EQUALITY.id
-# The id of our own optional field `encoding` in a manifest entry, beyond all that the spec gives out.
+# The field id of rowdelta's optional field `encoding` in a manifest entry, outside the range of the spec.
 ENCODING_FIELD_ID: Final = 2147483200
 # The reserved field id of `file_path` in a position delete file.
 DELETE_FILE_PATH_ID: Final = 2147483546
@@ -28,7 +28,7 @@ DELETE_FILE_PATH_ID: Final = 2147483546
 
 @dataclass(frozen=True, slots=True)
 class DeleteEntry:
-    """A live entry of a delete manifest, its sequence number inherited where it was left out."""
+    """A live entry of a delete manifest, its sequence number inherited if it had none."""
 
     path: str
     content: FileContent
@@ -56,13 +56,13 @@ class DeleteEntry:
         return self.content is FileContent.POSITION and self.file_format == "PUFFIN"
 
     def encoding(self, blob_type: str | None = None) -> DeleteEncoding:
-        """What the entry says, or what the file's format and blob tell; a contradiction is an error."""
+        """The encoding of the file, by the entry or by the file's format and blob. A contradiction is an error."""
         return DeleteEncoding.effective(self.encoding_id, self.file_format, blob_type)
 
 
 @dataclass(frozen=True, slots=True)
 class DataEntry:
-    """What a data manifest says of a file's age and place."""
+    """A live entry of a data manifest: the age and the partition of a file."""
 
     path: str
     file_format: str
@@ -89,7 +89,7 @@ def may_be_live(manifest: dict[str, Any]) -> bool:
 
 
 def read_data_sequence_number(record: dict[str, Any], manifest: dict[str, Any]) -> int:
-    """The age of an entry, inherited from its manifest where it was left out."""
+    """The data sequence number of an entry, inherited from its manifest if it has none."""
     number = record.get("sequence_number")
     if number is not None:
         return int(number)
@@ -141,12 +141,12 @@ def parse_delete_entry(record: dict[str, Any], manifest: dict[str, Any]) -> Dele
 
 
 def read_partition(file: dict[str, Any]) -> tuple[Any, ...]:
-    """The partition of a file; Avro mangles names, so the values are taken in the order of the spec's fields."""
+    """The partition of a file; Avro changes names, so the values are in the order of the spec's fields."""
     return tuple((file.get("partition") or {}).values())
 
 
 def _find_only_path(file: dict[str, Any]) -> str | None:
-    """The one data file that a position delete file is about, if its bounds say that there is only one."""
+    """The one data file that a position delete file refers to, if its bounds show that there is only one."""
     bounds = [
         next((pair["value"] for pair in file.get(name) or () if pair["key"] == DELETE_FILE_PATH_ID), None)
         for name in ("lower_bounds", "upper_bounds")
@@ -167,7 +167,7 @@ def parse_data_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DataEn
 
 
 def add_encoding_field(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a manifest with our optional `encoding` in its data files."""
+    """The schema of a manifest with rowdelta's optional field `encoding` in its data files."""
     schema = copy.deepcopy(schema)
     data_file = next(entry for entry in schema["fields"] if entry["name"] == "data_file")["type"]
     if all(known["name"] != "encoding" for known in data_file["fields"]):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg.file_io import FileIO
 
-# One action reads the same manifest for several reasons; every read is some calls of py4j.
+# One action reads the same manifest for several reasons, and every read takes several py4j calls.
 _CACHED_BYTES: Final = 16 << 20
 _CACHED_BYTES_EACH: Final = 1 << 20
 _CACHED_BETWEEN: Final = 1 << 18
@@ -41,11 +41,11 @@ class ManifestReader:
         return AvroFile.parse(path, self._read_bytes(path))
 
     def fetch(self, manifests: Iterable[dict[str, Any]], *, parsed: bool = False) -> None:
-        """Reads manifests side by side, as far as they are kept.
+        """Reads manifests in parallel, as far as the cache has room for them.
 
         Args:
             manifests: Their records in the manifest list.
-            parsed: Whether only their entries are needed, which may be there already.
+            parsed: Whether only their entries are needed, which may be in the cache already.
         """
         wanted, room = [], _CACHED_BYTES
         for manifest in manifests:
@@ -87,7 +87,7 @@ class ManifestReader:
         return self._read_entries(manifest, parse_data_entry)
 
     def lacks_offsets(self, manifest: dict[str, Any]) -> bool:
-        """Whether a delete manifest does not say of all vectors where their blobs are. Its entries are not kept."""
+        """Whether a delete manifest lacks the blob offset of an equality delete vector. Its entries are not cached."""
         path = manifest["manifest_path"]
         found = self._lacks_places.get(path)
         if found is None:
@@ -98,13 +98,13 @@ class ManifestReader:
         return found
 
     def read_back(self, manifest: dict[str, Any], data: bytes) -> int:
-        """Reads a delete manifest that is about to be written whole, given as its record in the manifest list.
+        """Parses a delete manifest that is about to be written, given as its record in the manifest list.
 
         Returns:
-            How many live entries it has. They are not kept: who only writes need not know what is live.
+            How many live entries it has. They are not cached: a writer does not need them again.
 
         Raises:
-            FormatError: Nobody could read it.
+            FormatError: No reader could read it.
         """
         path = manifest["manifest_path"]
         found = parse_entries(AvroFile.parse(path, data), manifest, parse_delete_entry)

@@ -1,4 +1,4 @@
-"""What the footers of Parquet data files say: metrics, read by Iceberg itself, and the ids of columns."""
+"""Reads the footers of Parquet data files: metrics, with Iceberg's own reader, and column ids."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STRING: Final = "java.lang.String"
 
 
 def footer_files(handle: TableHandle, paths: Sequence[str], name_mapping: str) -> Iterator[ContentFile]:
-    """Data files with the metrics of their footers, in order; their partition is not known.
+    """Data files with the metrics of their footers, in order, without a partition.
 
     Args:
         handle: The table, whose FileIO reads the files.
@@ -59,7 +59,7 @@ def footer_files(handle: TableHandle, paths: Sequence[str], name_mapping: str) -
 
 
 def _compose_footer_reader(handle: TableHandle, handles: MethodHandles, name_mapping: str) -> Any:
-    """A method from the path of a file, as a JSON text, to the file with its metrics, as JSON."""
+    """A Java method that takes the path of a file as JSON text and returns the file with its metrics as JSON."""
     iceberg = handle.gateway.iceberg
     spec, config = iceberg.PartitionSpec.unpartitioned(), iceberg.MetricsConfig.getDefault()
     mapping = iceberg.mapping.NameMappingParser.fromJson(name_mapping)
@@ -91,14 +91,14 @@ def _compose_footer_reader(handle: TableHandle, handles: MethodHandles, name_map
 
 
 def read_parquet_footers(handle: TableHandle, sizes: Iterable[tuple[str, int]]) -> Iterator[tuple[int, dict[str, int]]]:
-    """The number of rows and the ids of the top-level columns of data files, in order; no id for a column without one.
+    """The number of rows and the ids of the top-level columns of data files, in order. Columns without an id are omitted.
 
     Args:
         handle: The table, whose FileIO reads the files.
         sizes: Paths and sizes in bytes.
 
     Raises:
-        TableError: A file is not there, or has another size.
+        TableError: A file is missing, or has another size.
     """
     with ThreadPoolExecutor(_READERS) as pool:
         yield from pool.map(partial(_read_footer, handle), sizes)
@@ -119,7 +119,7 @@ def _read_footer(handle: TableHandle, file: tuple[str, int]) -> tuple[int, dict[
 
 
 class _Ranges(io.RawIOBase):
-    """A file of a FileIO as Python sees files; the end of it is read once."""
+    """A file of a FileIO as a Python file object, whose end is read once."""
 
     def __init__(self, handle: TableHandle, path: str, size: int) -> None:
         super().__init__()

@@ -47,7 +47,7 @@ def read_partition_field(part: dict[str, Any]) -> PartitionField:
 def partition_names(handle: TableHandle, table: Any = None) -> dict[int, str]:
     """The name of each partition field in the metadata column `_partition`, by field id.
 
-    Fields whose source column was dropped are not there.
+    Fields whose source column was dropped are omitted.
 
     Args:
         handle: The table.

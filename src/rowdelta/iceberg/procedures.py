@@ -1,4 +1,4 @@
-"""Iceberg's stored procedures."""
+"""Calls Iceberg's stored procedures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg.table_handle import TableHandle
 
-# What Iceberg's reader says of an equality delete vector.
+# The error of Iceberg's reader when it meets an equality delete vector.
 _VECTOR_IN_THE_WAY: Final = "Format model is not registered for format PUFFIN"
 _CONFLICTS: Final = ("ValidationException", "CommitFailedException")
 
@@ -50,7 +50,7 @@ def _translate_error(name: str, error: Exception) -> RowDeltaError:
     kind, text = java_name(error), java_message(error)
     if _VECTOR_IN_THE_WAY in str(error):
         return CommitConflictError("another writer added an equality delete vector meanwhile", hint="run it again")
-    # Iceberg's actions wrap what their commit says in a RuntimeException.
+    # Iceberg's actions wrap the error of their commit in a RuntimeException.
     conflict = next((said for cause, said in java_causes(error) if cause in _CONFLICTS), None)
     if conflict is not None:
         return CommitConflictError(f"another writer changed the same data: {conflict}", hint="run it again")

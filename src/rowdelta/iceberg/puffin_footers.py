@@ -1,4 +1,4 @@
-"""What the Puffin files of a table hold, by their footers."""
+"""Reads the footers of a table's Puffin files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def footer(handle: TableHandle, path: str, size: int | None = None) -> PuffinFile:
-    """The footer of a Puffin file; a file never changes, so one that was used lately is not read again."""
+    """The footer of a Puffin file; a file never changes, so its footer is cached."""
     found = handle.puffin_footers.get(path)
     if found is None:
         found = read_puffin(handle.io.source(path, size))

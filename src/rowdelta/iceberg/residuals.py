@@ -1,4 +1,4 @@
-"""What a predicate says of whole partitions."""
+"""Evaluates a predicate on whole partitions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def partition_residuals(handle: TableHandle, files: Sequence[ContentFile], condition: RowFilter) -> list[bool | None]:
-    """Whether a predicate holds for all rows of each file's partition (True), for none (False), or that is not known.
+    """Whether a predicate is true for all rows of each file's partition (True), for none (False), or undecided (None).
 
-    Each partition is looked at once, however many files it has.
+    Each partition is evaluated once, however many files it has.
     """
     evaluators: dict[int, Any] = {}
     known: dict[str, bool | None] = {}

@@ -1,4 +1,4 @@
-"""Predicates as Iceberg expressions: for conflict detection, and for deletes that need no scan."""
+"""Converts predicates to Iceberg expressions, for conflict detection and for deletes that need no scan."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowFilter:
-    """A predicate in Iceberg's terms.
+    """A predicate as Iceberg expressions.
 
     Attributes:
-        text: The predicate, much as Iceberg prints it.
-        exact: Whether it says all that the predicate says; otherwise it is true for more rows.
+        text: The predicate, close to how Iceberg prints it.
+        exact: Whether it is equivalent to the predicate; otherwise it is true for more rows.
         expression: Iceberg's expression, true for every row that the predicate is true for.
-        certain: The same where it is true for no other row; None where it may be.
-        translated: What Iceberg itself makes of the predicate, with its own idea of nulls and NaN.
+        certain: The same expression if it is true for no other row; otherwise None.
+        translated: Iceberg's own translation, with Iceberg's rules for nulls and NaN.
     """
 
     text: str
@@ -35,12 +35,12 @@ class RowFilter:
 
 
 def build_row_filter(handle: TableHandle, where: str | Column | None, alias: str | None = None) -> RowFilter:
-    """Converts a predicate; a part of it that Iceberg cannot express is left out, which is safe for conflict detection.
+    """Converts a predicate; parts that Iceberg cannot express are omitted, which is safe for conflict detection.
 
     Args:
         handle: The table.
         where: SQL text or a Column; None for all rows.
-        alias: What the predicate calls the table.
+        alias: The name of the table in the predicate.
     """
     if where is None:
         return _make_row_filter(handle, [], exact=True)
@@ -49,7 +49,7 @@ def build_row_filter(handle: TableHandle, where: str | Column | None, alias: str
 
 
 def filter_of(handle: TableHandle, matched: DataFrame | None) -> RowFilter:
-    """Converts the predicate of rows of the table that were filtered last of all, and so analyzed already.
+    """Converts the last filter of a frame over the table, which Spark has already analyzed.
 
     None stands for all rows.
     """
@@ -83,7 +83,7 @@ class Translated:
 
 
 def _translate_part(handle: TableHandle, part: Any) -> Translated | None:
-    """Iceberg's expression of a part; None where it has none, or one of columns that are not stored.
+    """Iceberg's expression of a part; None if there is none, or if it uses columns that are not stored.
 
     Iceberg's NOT EQUAL stands both for `<>` and for NOT `<=>`, which differ for nulls.
     """
@@ -101,13 +101,13 @@ def _translate_part(handle: TableHandle, part: Any) -> Translated | None:
 
 
 def _simplify_condition(handle: TableHandle, plan: Any) -> list[Any]:
-    """The condition of a filter in parts, with constants folded; parts that have a subquery are as they were.
+    """Splits the condition of a filter into parts and folds constants. Parts with a subquery stay unchanged.
 
-    The optimizer would make a join of a subquery, and what is left of the filter then says nothing of the rows.
+    The optimizer would turn a subquery into a join, and the remaining filter would no longer describe the rows.
     """
     catalyst = handle.gateway.jvm.org.apache.spark.sql.catalyst
     subqueries = handle.gateway.scala_object(catalyst.expressions, "SubqueryExpression")
-    while str(plan.nodeName()) != "Filter":  # Spark takes metadata columns away again above it
+    while str(plan.nodeName()) != "Filter":  # Spark removes metadata columns above it
         plan = plan.child()
     parts = _split_conjuncts(_use_stored_names(handle, plan))
     plain = [part for part in parts if not subqueries.hasSubquery(part)]
@@ -132,7 +132,7 @@ def _simplify_condition(handle: TableHandle, plan: Any) -> list[Any]:
 
 
 def _use_stored_names(handle: TableHandle, plan: Any) -> Any:
-    """A filter's condition with the names of its columns as the table has them: Iceberg looks at their case."""
+    """A filter's condition with the column names of the table: Iceberg compares their case."""
     jvm = handle.gateway.jvm
     strategy = handle.gateway.scala_object(jvm.org.apache.spark.sql.execution.datasources, "DataSourceStrategy")
     return strategy.normalizeExprs(jvm.PythonUtils.toSeq([plan.condition()]), plan.child().output()).head()

@@ -1,4 +1,4 @@
-"""What of a predicate may skip files by floating-point columns: a wider one, which misleads no reader."""
+"""Builds a wider predicate on floating-point columns by which files can be skipped safely."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def names_floats(handle: TableHandle, named: AbstractSet[str]) -> bool:
 
 
 def build_skipping_filter(handle: TableHandle, condition: RowFilter) -> Column | None:
-    """A predicate on floating-point columns alone, true for all rows of another one; None where there is none.
+    """A predicate on floating-point columns only, true for all rows of another predicate; None if there is none.
 
-    It is one that Iceberg evaluates as Spark does: made of `RowFilter.expression`.
+    Iceberg evaluates it as Spark does, since it is made from `RowFilter.expression`.
     """
     columns = {column.name: column for column in handle.metadata.schema.fields if is_float(column)}
     return _convert_expression(handle, condition.expression, columns)

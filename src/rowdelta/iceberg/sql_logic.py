@@ -1,8 +1,8 @@
-"""SQL's logic in Iceberg's terms: nulls, NaN and negative zero.
+"""Rewrites Iceberg expressions so that they follow SQL's logic of nulls, NaN and negative zero.
 
-Iceberg compares otherwise than Spark SQL does. A comparison with null is never unknown, but true or false: null comes
-before all values, and `<>` is true for it. The bounds of a file leave out NaN, which is greater than all other values.
-And -0.0 comes before 0.0, to which it is equal. Here a predicate becomes one that gives SQL's answer with Iceberg's
+Iceberg compares differently from Spark SQL. A comparison with null is never unknown, but true or false: null comes
+before all values, and `<>` is true for it. The bounds of a file omit NaN, which SQL orders after all other values. And
+-0.0 comes before 0.0, although SQL treats them as equal. A rewritten predicate gives SQL's answer under Iceberg's
 rules, so that it can decide about whole files.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
 
 _ORDERED: Final = {"LT": "lessThan", "LT_EQ": "lessThanOrEqual", "GT": "greaterThan", "GT_EQ": "greaterThanOrEqual"}
-# Of the two zeros, the one that makes the other fall on the same side.
+# Which of the two zeros puts both on the same side of the comparison.
 _ZEROS: Final = {"LT": -0.0, "GT_EQ": -0.0, "GT": 0.0, "LT_EQ": 0.0}
 _UNKNOWN_OF_NULL: Final = {*_ORDERED, "EQ", "NOT_EQ", "IN", "NOT_IN", "STARTS_WITH", "NOT_STARTS_WITH", "NOT_NAN"}
 _NEGATED: Final = {"NOT_EQ", "NOT_IN", "NOT_STARTS_WITH"}
@@ -35,7 +35,7 @@ class SqlLogic:
         self._has_floats = bool(list_float_columns(handle))
 
     def rewrite(self, found: Any, *, nulls: bool) -> Any:
-        """An expression without NOT that is true where SQL's predicate is.
+        """Rewrites an expression without NOT, so that it is true where SQL's predicate is.
 
         Args:
             found: Iceberg's translation, without NOT.
@@ -53,7 +53,7 @@ class SqlLogic:
         return self._join_and(self._expressions.notNull(found.term()), exact)
 
     def _rewrite_comparison(self, kind: str, found: Any) -> Any:
-        """A comparison that is right for all values but null."""
+        """Rewrites a comparison, so that it is correct for all values except null."""
         if kind.endswith("STARTS_WITH"):
             return self._rewrite_prefix(found.term(), str(found.literal().value()), negated=kind.startswith("NOT"))
         if kind == "NOT_NAN" or not self._is_float(found):
@@ -61,11 +61,11 @@ class SqlLogic:
         return self._rewrite_float_comparison(kind, found)
 
     def _rewrite_float_comparison(self, kind: str, found: Any) -> Any:
-        """A comparison of a floating-point column, as Spark orders its values.
+        """Rewrites a comparison of a floating-point column to Spark's order of values.
 
-        Only zero gets a literal of its own: a number of Java's type `float` would come back from Python as a `double`,
-        and Iceberg takes infinity for a value that no `float` can have. That NaN is less than nothing has to be said:
-        where a file does not count NaN, Iceberg believes that it has none.
+        Only zero gets a new literal: Python would return a Java `float` as a `double`, and Iceberg treats infinity as
+        a value that a `float` cannot have. The expression must exclude NaN explicitly: where a file does not count
+        NaN, Iceberg assumes that it has none.
         """
         term, expressions = found.term(), self._expressions
         if kind in {"IN", "NOT_IN"}:
@@ -95,7 +95,7 @@ class SqlLogic:
         return self._join_or(self._compare_with_zero("LT", term), above)
 
     def _rewrite_prefix(self, term: Any, prefix: str, *, negated: bool) -> Any:
-        """A prefix as a range: Iceberg fails to compare the prefix of a partition that is null."""
+        """Rewrites a prefix as a range: Iceberg fails to compare the prefix of a null partition."""
         expressions, after = self._expressions, find_next_prefix(prefix)
         if negated:
             below = expressions.lessThan(term, prefix)
@@ -124,7 +124,7 @@ def list_float_columns(handle: TableHandle) -> list[str]:
 
 
 def find_next_prefix(prefix: str) -> str | None:
-    """The least text that is greater than every text with a prefix; None where there is none.
+    """The smallest text that is greater than every text with a prefix; None if there is none.
 
     Examples:
         >>> find_next_prefix("EU"), find_next_prefix("a" + chr(0x10FFFF)), find_next_prefix("")

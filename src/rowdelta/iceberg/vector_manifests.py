@@ -1,9 +1,9 @@
-"""Manifests of vectors, written whole.
+"""Writes the manifests of equality delete vectors with the offsets of their blobs.
 
-Iceberg's manifest writer leaves out where the blob of an equality delete vector lies, and then cannot plan or remove
-the entry. So the manifests of a new snapshot that hold vectors are written once more, one vector each. Where another
-writer has dropped the places from older ones, these are written whole before Iceberg looks at them: any commit that
-removes data files may remove vectors as well, those that are older than all data that is left.
+Iceberg's manifest writer drops the offset of the blob of an equality delete vector, and Iceberg can then neither plan
+nor remove the entry. So the manifests of a new snapshot that hold vectors are written again, one vector each. If
+another writer has dropped the offsets from older manifests, these are restored before Iceberg reads them: any commit
+that removes data files may also remove vectors, namely those that are older than all remaining data.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class VectorManifests:
     """Completes the manifests of a snapshot that is about to be committed.
 
     Attributes:
-        written: Every file that was written here; those that the snapshot does not name in the end are not needed.
+        written: Every file that was written here. Those that the snapshot does not name in the end are not needed.
     """
 
     def __init__(self, handle: TableHandle, operations: Any, encodings: Mapping[str, int]) -> None:
@@ -45,14 +45,17 @@ class VectorManifests:
         self._encodings = encodings
         self.written: list[str] = []
         self._to_write: list[tuple[str, bytes]] = []
-        self._entries: dict[str, int] = {}  # of the manifests that are still to be written
+        self._entries: dict[str, int] = {}  # live entries of the manifests that are still to be written
 
     def restore_offsets(self, base: Any) -> Any | None:
-        """The table's metadata with the places of all vectors of the branch's head; None where they are there already.
+        """Restores the offsets of all vectors of the branch's head.
 
-        Earlier snapshots have the old manifests, so these stay. The summary is not believed: the totals of others may
-        drift. What is known of a manifest is kept, and a table without equality deletes has no more read here than
-        `complete` asks for: an upsert or `delete_keys` of it, which ends that state, reads its delete manifests once.
+        Earlier snapshots need the old manifests, so these stay. The summary is not used, since the totals of other
+        writers may drift. The answer for each manifest is cached. So a table without equality deletes costs no more
+        reads here than `complete` needs: the first upsert or `delete_keys` reads its delete manifests once.
+
+        Returns:
+            The table's metadata with the offsets; None if no offset is missing.
         """
         head = self._read_head(base)
         if head is None or "manifest-list" not in head:
@@ -95,7 +98,7 @@ class VectorManifests:
         return [record["manifest_path"] for record in records]
 
     def _read_head(self, base: Any) -> dict[str, Any] | None:
-        """What some metadata says of the head of the branch; the handle mostly knows it."""
+        """The head of the branch in some metadata; mostly the handle has it in memory."""
         state, branch = self._handle.state, self._handle.branch
         if base.metadataFileLocation() == state.location:
             head = state.metadata.head(branch)
@@ -107,9 +110,9 @@ class VectorManifests:
         return dict(json.loads(self._handle.gateway.iceberg.SnapshotParser.toJson(found)))
 
     def _may_have_vectors(self, snapshot: dict[str, Any]) -> bool:
-        """Whether the snapshot may have vectors; its summary is not believed, since the totals of others may drift.
+        """Whether the snapshot may have vectors. Its summary does not prove it: the totals of other writers may drift.
 
-        A change has read the deletes of the snapshot before it, mostly, so to look there costs nothing.
+        A change has usually read the deletes of the parent snapshot, so they are cached.
         """
         summary = snapshot["summary"]
         if summary.get(_TOTAL) != "0" or "added-equality-deletes" in summary:
@@ -118,7 +121,7 @@ class VectorManifests:
         if parent_id is None:
             return False
         parent = self._handle.metadata.snapshots.get(parent_id)
-        if parent is None or parent.manifest_list is None:  # of another writer, a moment ago
+        if parent is None or parent.manifest_list is None:  # another writer committed it a moment ago
             return parent is None
         listing = self._handle.manifests.read(parent.manifest_list)
         deletes = (self._handle.manifests.deletes(record) for record in listing.records if record.get("content"))
@@ -127,8 +130,8 @@ class VectorManifests:
     def _count_free_manifests(self, listing: AvroFile) -> int:
         """How many vectors of a commit get a manifest each.
 
-        Iceberg merges manifests when there are a hundred of them, and then drops where the blobs are once more: half
-        of that is left for later commits.
+        Iceberg merges manifests when there are a hundred of them, and then drops the offsets again. So a commit uses
+        no more than half of that number.
         """
         merged_at = int(self._handle.metadata.properties.get(_MERGED_AT, 100))
         return merged_at // 2 - sum(bool(record["content"]) for record in listing.records)
@@ -141,7 +144,7 @@ class VectorManifests:
         return avro
 
     def _split_entries(self, avro: AvroFile, room: int) -> list[AvroFile]:
-        """Vectors get a manifest each, so that removing one rewrites nothing; more than there is room for share one."""
+        """Gives each vector a manifest, so that removing one rewrites nothing. Too many vectors share one manifest."""
         schema = add_encoding_field(avro.schema)
         for record in avro.records:
             file = record["data_file"]
@@ -171,7 +174,7 @@ class VectorManifests:
         return made
 
     def _check_readable(self, snapshot: dict[str, Any], paths: list[str], specs: Any) -> None:
-        """Reads the new files with Iceberg's own reader, out of memory: what it cannot read is not committed.
+        """Reads the new files from memory with Iceberg's own reader: what it cannot read is not committed.
 
         Args:
             snapshot: The snapshot.
@@ -179,7 +182,7 @@ class VectorManifests:
             specs: The partition specs of the table, as Java's map.
 
         Raises:
-            FormatError: It finds something else than what was written, or fails.
+            FormatError: The reader fails, or finds other entries than those that were written.
         """
         iceberg = self._handle.gateway.iceberg
         size = iceberg.relocated.com.google.common.collect.Iterables.size
@@ -204,7 +207,7 @@ class VectorManifests:
             ) from error
         finally:
             for path in added:
-                files.deleteFile(path)  # all objects of the class have the same files
+                files.deleteFile(path)  # all instances of the class share their files
         if found != self._entries:
             raise FormatError(
                 f"Iceberg reads {sum(found.values())} deletes in manifests of {sum(self._entries.values())}",
@@ -212,14 +215,14 @@ class VectorManifests:
             )
 
     def _add_file(self, name: str, data: bytes) -> str:
-        """Where a new metadata file will be; all are written at once."""
+        """Adds a metadata file to those that are written together; returns its path."""
         path = str(self._operations.metadataFileLocation(name))
         self.written.append(path)
         self._to_write.append((path, data))
         return path
 
     def _write_files(self, snapshot: dict[str, Any], records: list[dict[str, Any]], specs: Any) -> None:
-        """Writes what a snapshot needs, once it is proven that it can be read."""
+        """Writes the files that a snapshot needs, after Iceberg's own reader has read them."""
         self._check_readable(snapshot, [record["manifest_path"] for record in records if record["content"]], specs)
         files, self._to_write, self._entries = self._to_write, [], {}
         together(lambda file: self._handle.io.write(*file), files)

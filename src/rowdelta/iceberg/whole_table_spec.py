@@ -1,4 +1,4 @@
-"""A spec without partitions: what deletes for the whole table are filed under."""
+"""Finds or adds the unpartitioned spec, which deletes for the whole table belong to."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def unpartitioned_spec(handle: TableHandle) -> PartitionSpec:
-    """The table's spec without partitions; one is added to its metadata where it never had one.
+    """The table's unpartitioned spec. If it never had one, one is added to its metadata.
 
-    The table's own spec stays as it is: new rows are partitioned as before.
+    The default spec does not change: new rows are partitioned as before.
     """
     unbound = handle.gateway.iceberg.PartitionSpec.unpartitioned().toUnbound
 

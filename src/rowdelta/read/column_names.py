@@ -48,5 +48,5 @@ def check_clashes(handle: TableHandle, schema_id: int) -> None:
     if alike and not handle.name_rule.case_sensitive:
         raise TableError(
             f"{handle.name} has the columns {' and '.join(alike)}, which Spark cannot tell apart in this session",
-            hint="spark.conf.set('spark.sql.caseSensitive', 'true') tells them apart",
+            hint="spark.conf.set('spark.sql.caseSensitive', 'true') distinguishes them",
         )
