@@ -94,7 +94,7 @@ def test_what_a_vector_cannot_hold_falls_back_and_says_why_unless_a_vector_was_a
     with pytest.raises(rd.EncodingError) as error:
         table.delete_keys(batch(spark, *some), key, encoding="deletion-vector").execute()
     assert error.value.message == f"cannot write the deletes as equality-delete-vector: {reason}"
-    assert error.value.hint == "leave encoding= out, and they are written as full-row"
+    assert error.value.hint == "omit encoding= to write them as full-row"
     assert (head(table), stored_files(table)) == (before, files)
     with caplog.at_level(logging.INFO, "rowdelta"):
         result = table.delete_keys(batch(spark, *some), key).execute()

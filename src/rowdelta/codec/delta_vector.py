@@ -1,4 +1,4 @@
-"""Delta Lake's deletion vectors: where a descriptor points, and the bytes there as an Iceberg vector.
+"""Reads Delta Lake's deletion vectors: finds the bytes of a descriptor, and converts them to an Iceberg vector.
 
 The magic and the bitmap are the same in both formats. Delta keeps them in a file of many vectors (`u` and `p`), framed
 as Iceberg frames them, or as text in the log (`i`), without the frame.
@@ -106,7 +106,7 @@ def z85_decode(text: str) -> bytes:
 
 
 def dv_path(descriptor: DeletionVectorDescriptor) -> str:
-    """Give the path of the descriptor's file: relative to the table for `u`, absolute for `p`.
+    """Return the path of the descriptor's file: relative to the table for `u`, absolute for `p`.
 
     Examples:
         >>> dv_path(DeletionVectorDescriptor("u", "ab^-aqEH.-t@S}K{vb[*k^", 4, 40, 6))
@@ -128,7 +128,7 @@ def dv_path(descriptor: DeletionVectorDescriptor) -> str:
 
 
 def to_vector_blob(descriptor: DeletionVectorDescriptor, source: Source | None = None) -> bytes:
-    """Give the descriptor's vector as a framed Iceberg `deletion-vector-v1` blob.
+    """Return the descriptor's vector as a framed Iceberg `deletion-vector-v1` blob.
 
     A vector in a file is copied as it is, an inline one gets its frame. Everything is checked: magic, checksum,
     structure, size and cardinality.

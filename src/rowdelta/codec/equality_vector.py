@@ -84,7 +84,7 @@ def encode_edv(vector: EqualityDeleteVector) -> Blob:
     """Turn a vector into a blob.
 
     Raises:
-        FormatError: The vector is empty, its codec or compression is unknown, or a key is outside what the codec has.
+        FormatError: The vector is empty, its codec or compression is unknown, or a key is out of the codec's range.
 
     Examples:
         >>> from pyroaring import BitMap64
@@ -121,14 +121,14 @@ def encode_edv(vector: EqualityDeleteVector) -> Blob:
 
 
 def decode_edv(metadata: BlobMetadata | Blob, payload: Buffer) -> EqualityDeleteVector:
-    """Read a vector, and check what its properties say against what it holds.
+    """Read a vector, and check its properties against its content.
 
     Args:
         metadata: The blob's entry in the footer.
         payload: The blob's bytes.
 
     Raises:
-        FormatError: The type, the codec or the compression is unknown, or anything disagrees.
+        FormatError: The type, the codec or the compression is unknown, or the properties contradict the content.
 
     Examples:
         >>> from pyroaring import BitMap64

@@ -1,4 +1,4 @@
-"""Single LZ4 and Zstandard frames with their content size, as the Puffin spec wants them, read within a limit."""
+"""Single LZ4 and Zstandard frames with their content size, as the Puffin spec requires, read within a limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 CODECS: Final = ("lz4", "zstd")
 DEFAULT_LIMIT: Final = 256 * 2**20
-"""How many bytes a compressed blob may give, unless the caller says otherwise."""
+"""The default limit for the size of a decompressed blob, in bytes."""
 
 _CHUNK: Final = 2**20
 _ZSTD_MAGIC: Final = bytes.fromhex("28b52ffd")
@@ -24,7 +24,7 @@ _WORD: Final = 0xFFFF_FFFF
 
 
 def compress(codec: str, data: Buffer) -> bytes:
-    """Compress into one frame that says how large its content is.
+    """Compress into one frame that has the size of its content.
 
     Examples:
         >>> decompress("lz4", compress("lz4", b"some data"))
@@ -34,7 +34,7 @@ def compress(codec: str, data: Buffer) -> bytes:
     frame: bytes = pa.Codec(codec).compress(bytes(data), asbytes=True)
     if codec == "zstd":
         return frame
-    # Arrow leaves the content size out of LZ4 frames: put it into the header, which ends in a checksum of itself.
+    # Arrow omits the content size from LZ4 frames. It is added to the header, which ends in its own checksum.
     descriptor = bytes([frame[4] | _LZ4_SIZE_FLAG, frame[5]]) + len(data).to_bytes(8, "little")
     return _LZ4_MAGIC + descriptor + bytes([_hash_xxhash32(descriptor) >> 8 & 0xFF]) + frame[7:]
 
@@ -43,7 +43,7 @@ def decompress(codec: str, data: Buffer, *, limit: int = DEFAULT_LIMIT) -> bytes
     """Decompress one frame, and never hold more than `limit` bytes of content.
 
     Raises:
-        FormatError: The codec is unknown, the frame is damaged, or its content is larger than `limit` or than it says.
+        FormatError: The codec is unknown, the frame is damaged, or its content exceeds `limit` or the stated size.
 
     Examples:
         >>> decompress("zstd", compress("zstd", bytes(1_000_000)), limit=1000)

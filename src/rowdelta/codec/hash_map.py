@@ -138,7 +138,7 @@ def _read_stream(data: bytes) -> pa.Table:
 
 
 def _check_types(schema: pa.Schema) -> None:
-    """Refuse types whose values take no bytes of their own, so that few bytes cannot stand for very many rows."""
+    """Refuse types whose values take no bytes, so that a few bytes cannot stand for very many rows."""
     for column in schema:
         plain = pa.types.is_primitive(column.type) or pa.types.is_decimal(column.type)
         text = any(check(column.type) for check in _VARIABLE_TYPES)

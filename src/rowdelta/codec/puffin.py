@@ -1,4 +1,4 @@
-"""Puffin files: blobs, and a JSON footer that says what they are.
+"""Puffin files: blobs, and a JSON footer that describes them.
 
 A file is the magic `PFA1`, the blobs, and the footer: magic, payload (JSON, or an LZ4 frame of it), payload size, flags
 and magic.
@@ -31,7 +31,7 @@ _INT32, _INT64 = 2**31, 2**63
 
 @dataclass(frozen=True)
 class BlobMetadata:
-    """What the footer says about one blob. `offset` and `length` are of the stored, perhaps compressed, bytes."""
+    """A blob in the footer. `offset` and `length` refer to the stored bytes, which may be compressed."""
 
     type: str
     fields: tuple[int, ...]
@@ -68,7 +68,7 @@ def read_puffin(source: Source) -> PuffinFile:
     """Read and check a file's footer: one ranged read from the end, or two where the footer is long.
 
     Raises:
-        FormatError: The file is cut, damaged, or says something about its blobs that cannot be.
+        FormatError: The file is truncated or damaged, or its footer describes impossible blobs.
 
     Examples:
         >>> from rowdelta.codec.byte_source import BytesSource
@@ -144,7 +144,7 @@ class PuffinWriter:
         self._blobs: list[BlobMetadata] = []
 
     def add(self, blob: Blob) -> BlobMetadata:
-        """Write a blob and say where it is."""
+        """Write a blob, and return its place in the file."""
         stored = blob.payload if blob.compression_codec is None else compress(blob.compression_codec, blob.payload)
         metadata = BlobMetadata(
             type=blob.type,
@@ -162,7 +162,7 @@ class PuffinWriter:
         return metadata
 
     def finish(self) -> bytes:
-        """Give the whole file."""
+        """Finish the file, and return its bytes."""
         footer: dict[str, Any] = {"blobs": [_convert_to_json(blob) for blob in self._blobs]}
         if self._properties:
             footer["properties"] = self._properties

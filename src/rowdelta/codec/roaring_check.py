@@ -146,7 +146,7 @@ def _measure_container(data: bytes, flags: int, keys: int, index: int, start: in
 
 
 def _check_containers(data: bytes, bitmaps: _Bitmaps) -> None:
-    """Check the containers of all bitmaps at once: key order, places, then the content of each kind."""
+    """Check the containers of all bitmaps at once: key order, offsets, then the content of each type."""
     if not bitmaps.rows:
         return
     raw = np.frombuffer(data, np.uint8)

@@ -1,4 +1,4 @@
-"""Spark's `hash` of texts: Murmur3 of 32 bits, with the bytes after the last whole word taken as words of their own."""
+"""Computes Spark's `hash` of texts: 32-bit Murmur3, in which each byte after the last whole word is a word."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AT_ONCE: Final = 4096
 
 
 def spark_hashes(texts: Sequence[str]) -> list[int]:
-    """What Spark's `hash` gives for each text.
+    """Compute Spark's `hash` of each text.
 
     Examples:
         >>> spark_hashes(["", "Spark"])
@@ -32,7 +32,7 @@ def spark_hashes(texts: Sequence[str]) -> list[int]:
 
 
 def _compute_hashes(texts: list[bytes]) -> list[int]:
-    """All texts at once, a word of each at a time."""
+    """Hashes all texts at once, one word of each at a time."""
     lengths = np.array([len(text) for text in texts], np.int64)
     words, rest = np.divmod(lengths, _WORD)
     width = (int(words.max()) + 1) * _WORD

@@ -1,4 +1,4 @@
-"""Which encoding a batch of deletes gets, and why: decided on plain data before anything is written."""
+"""Chooses the encoding of a batch of deletes, and says why. The decision needs plain data only."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class EncodingChoice:
 
 @dataclass(frozen=True)
 class _Option:
-    """An encoding under consideration: what it would be, or the obstacle that rules it out."""
+    """A possible encoding, or the obstacle that rules it out."""
 
     encoding: DeleteEncoding
     reason: str
@@ -154,13 +154,13 @@ def _list_equality_options(batch: DeleteBatch, properties: DeleteProperties) -> 
         possible=obstacle is None,
         blob_type=EQUALITY_DELETE_HASH_V1,
     )
-    # A hash map that nobody enabled needs no excuse.
+    # A hash map that is not enabled needs no explanation.
     no_hashes = f"no hash-map: {obstacle}" if obstacle and properties.hash_map_enabled else None
     return [vector, hash_map, _Option(DeleteEncoding.FULL_ROW, _join_reasons(no_vector, no_hashes))]
 
 
 def _prefer(batch: DeleteBatch, properties: DeleteProperties, options: list[_Option]) -> _Option:
-    """The option that the hint, the estimate and the order of the options lead to."""
+    """The option to prefer, by the hint, the estimate and the order of the options."""
     if properties.hint == names.HINT_FULL_ROW:
         return _prefer_full_row(batch, options)
     option = _find_first_possible(batch, properties, options)
@@ -193,7 +193,7 @@ def _require(
     if not option.possible:
         raise EncodingError(
             f"cannot write the deletes as {wanted.shown(content)}: {option.reason}",
-            hint=f"leave encoding= out, and they are written as {fallback.encoding.shown(content)}",
+            hint=f"omit encoding= to write them as {fallback.encoding.shown(content)}",
         )
     if option.encoding is fallback.encoding:
         return fallback
@@ -201,7 +201,7 @@ def _require(
 
 
 def _estimate_cost(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
-    """The estimated sizes as text, where the hint leaves the choice open and the size of the table is known."""
+    """The estimated sizes as text, if the hint is `auto` and the size of the table is known."""
     if properties.hint != names.HINT_AUTO or batch.statistics.total_rows is None:
         return None
     content, count = FileContent(batch.content), batch.statistics.delete_count
@@ -216,7 +216,7 @@ def _estimate_cost(batch: DeleteBatch, properties: DeleteProperties) -> str | No
 
 
 def _find_selectivity_obstacle(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
-    """The estimator's threshold; its byte counts are told, but a vector also saves readers work that they leave out."""
+    """The estimator's threshold. Its byte counts only inform: they omit the work that a vector saves for readers."""
     total = batch.statistics.total_rows
     if properties.hint != names.HINT_AUTO or total is None:
         return None

@@ -1,4 +1,4 @@
-"""How the deletes of a file are stored, and how to tell when nobody wrote it down."""
+"""How the deletes of a file are stored, and how to infer it if the manifest entry does not name it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class DeleteEncoding(Enum):
         return _IDS[self]
 
     def shown(self, content: FileContent | str) -> str:
-        """What people call it: the stored value tells positions from keys only together with the content of the file.
+        """The name for users. The stored name alone does not distinguish keys from positions.
 
         Args:
             content: `position` or `equality`.
@@ -97,7 +97,7 @@ class DeleteEncoding(Enum):
         Examples:
             >>> DeleteEncoding.from_name("full-row").id
             0
-            >>> DeleteEncoding.from_name("equality-delete-vector")  # as people call it for deletes by key
+            >>> DeleteEncoding.from_name("equality-delete-vector")  # the name for deletes by key
             <DeleteEncoding.DELETION_VECTOR: 'deletion-vector'>
         """
         if name == EQUALITY_DELETE_VECTOR:

@@ -1,4 +1,4 @@
-"""The table properties that steer how deletes are encoded: names, defaults, and parsing that refuses bad values."""
+"""The table properties for the encoding of deletes: names, defaults, and a parser that refuses bad values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DELETE_STRATEGY: Final = "write.delete.strategy"
 HINT_AUTO: Final = "auto"
 HINT_DELETION_VECTOR: Final = "deletion-vector"
 HINT_FULL_ROW: Final = "full-row"
-HINT_EQUALITY_VECTOR: Final = "equality-delete-vector"  # what people call the same for deletes by key
+HINT_EQUALITY_VECTOR: Final = "equality-delete-vector"  # the name for deletes by key
 HINTS: Final = (HINT_AUTO, HINT_EQUALITY_VECTOR, HINT_DELETION_VECTOR, HINT_FULL_ROW)
 
 CODEC_INT: Final = "int"
@@ -45,7 +45,7 @@ DEFAULT_MAX_SPARSITY: Final = 1000
 
 @dataclass(frozen=True)
 class DeleteProperties:
-    """The properties of one table, parsed; each default is what a table without the property means.
+    """The properties of one table, parsed; each default applies to a table without the property.
 
     Attributes:
         hint: The preferred encoding: `auto`, `deletion-vector` (also where it is called `equality-delete-vector`) or
@@ -72,7 +72,7 @@ class DeleteProperties:
 
     @classmethod
     def from_mapping(cls, properties: Mapping[str, str], *, stacklevel: int = 2) -> DeleteProperties:
-        """Read the properties of a table; names that are not about deletes are left alone.
+        """Read the properties of a table; other names are ignored.
 
         Args:
             properties: All properties of the table.
@@ -103,7 +103,7 @@ class DeleteProperties:
 
 
 def granularity_of(properties: Mapping[str, str]) -> str:
-    """What one position delete file of a version 2 table covers.
+    """Read what one position delete file of a version 2 table covers.
 
     Examples:
         >>> granularity_of({}), granularity_of({"write.delete.granularity": "PARTITION"})
@@ -113,7 +113,7 @@ def granularity_of(properties: Mapping[str, str]) -> str:
 
 
 def _prefers_equality(properties: Mapping[str, str], stacklevel: int) -> bool:
-    """Whether the deprecated strategy property asks for equality deletes; the hint, where set, makes it void."""
+    """Whether the deprecated strategy property asks for equality deletes. The hint, if set, overrides it."""
     if DELETE_STRATEGY not in properties:
         return False
     value = properties[DELETE_STRATEGY]

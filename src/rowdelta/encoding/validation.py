@@ -1,4 +1,4 @@
-"""The rules that a delete file must keep before it is committed."""
+"""Checks the rules for a delete file before it is committed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a batch of equality deletes fits an equality delete vector or a hash map, and if not, what is in the way."""
+"""Decides whether a batch of equality deletes fits an equality delete vector or a hash map, and if not, why."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from rowdelta.encoding.delete_batch import BatchStatistics, DeleteBatch, KeyColumn
     from rowdelta.encoding.properties import DeleteProperties
 
-# Puffin files belong to the table format since this version.
+# The first format version with Puffin delete files.
 FIRST_VERSION_WITH_PUFFIN: Final = 3
 
-# Values of a long that need no codec: the blob of version 2 still names one.
+# The codec of a plain long, which version 2 of the blob names explicitly.
 CODEC_LONG: Final = "long"
 
-# What Iceberg's Java bitmap takes, and how many values a delta-zstd set lists: `codec/` has the same limits.
+# The largest value of Iceberg's Java bitmap, and of values in a delta-zstd set: `codec/` has the same limits.
 LARGEST_PLAIN_LONG: Final = 0x7FFF_FFFE_8000_0000
 MOST_DELTA_VALUES: Final = 2**25
 
@@ -56,7 +56,7 @@ class VectorFit:
 
 
 def fit_vector(batch: DeleteBatch, properties: DeleteProperties) -> VectorFit | str:
-    """The vector that holds the batch, or the obstacle as text."""
+    """The vector that can hold the batch, or the obstacle as text."""
     obstacle = _find_table_obstacle(batch, properties) or _find_key_obstacle(batch, properties)
     if obstacle is not None:
         return obstacle
@@ -73,7 +73,7 @@ def fit_vector(batch: DeleteBatch, properties: DeleteProperties) -> VectorFit | 
 
 
 def find_hash_map_obstacle(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
-    """What keeps the batch out of a hash map; None if nothing does."""
+    """The obstacle to a hash map; None if there is none."""
     if batch.format_version < FIRST_VERSION_WITH_PUFFIN:
         return f"format version {batch.format_version} has no Puffin delete files"
     if not properties.hash_map_enabled:
@@ -122,7 +122,7 @@ def _find_codec_obstacle(key: KeyColumn, statistics: BatchStatistics, properties
 
 
 def _find_range_obstacle(key: KeyColumn, statistics: BatchStatistics, properties: DeleteProperties) -> str | None:
-    """A thin set is large once it is a bitmap, however it was stored: every codec and compression is held to this."""
+    """The sparsity limit holds for every codec and compression: a sparse set is large once it is a bitmap in memory."""
     if statistics.cardinality == 0:
         return None
     if statistics.minimum is None or statistics.maximum is None:
@@ -138,7 +138,7 @@ def _find_range_obstacle(key: KeyColumn, statistics: BatchStatistics, properties
 
 
 def _find_needed_codec(key: KeyColumn, statistics: BatchStatistics) -> str | None:
-    """The codec without which version 2 cannot hold the key; None where version 1 holds it."""
+    """The codec that version 2 needs to hold the key; None if version 1 can hold it."""
     if key.type != "long":
         return TYPE_CODECS[key.type]
     too_large = statistics.maximum is not None and statistics.maximum > LARGEST_PLAIN_LONG

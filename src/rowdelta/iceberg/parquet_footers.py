@@ -91,7 +91,7 @@ def _compose_footer_reader(handle: TableHandle, handles: MethodHandles, name_map
 
 
 def read_parquet_footers(handle: TableHandle, sizes: Iterable[tuple[str, int]]) -> Iterator[tuple[int, dict[str, int]]]:
-    """The number of rows and the ids of the top-level columns of data files, in order. Columns without an id are omitted.
+    """The row count and the ids of the top-level columns of data files, in order. Columns without an id are omitted.
 
     Args:
         handle: The table, whose FileIO reads the files.
