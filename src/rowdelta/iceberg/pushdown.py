@@ -33,7 +33,7 @@ def has_null_partitions(specs: Mapping[int, PartitionSpec], manifests: Iterable[
     """Whether a data file may be in a partition with a null, according to the records of a manifest list.
 
     Examples:
-        >>> from rowdelta.iceberg.metadata import PartitionField, PartitionSpec
+        >>> from rowdelta.iceberg.partition_specs import PartitionField, PartitionSpec
         >>> specs = {0: PartitionSpec(0, (PartitionField(1, 1000, "p", "identity"),))}
         >>> has_null_partitions(specs, [{"partition_spec_id": 0, "partitions": [{"contains_null": True}]}])
         True
