@@ -132,8 +132,8 @@ def codec_for(type_name: str) -> KeyCodec:
     for codec in _codecs.values():
         if type_name in codec.types:
             return codec
-    known = sorted(name for codec in _codecs.values() for name in codec.types)
-    raise FormatError(f"no key codec takes the type {type_name!r}", hint=f"types that have one: {', '.join(known)}")
+    types = sorted(name for codec in _codecs.values() for name in codec.types)
+    raise FormatError(f"no key codec takes the type {type_name!r}", hint=f"types that have one: {', '.join(types)}")
 
 
 for _codec in (

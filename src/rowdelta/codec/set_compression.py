@@ -157,8 +157,8 @@ def get_compression(name: str) -> SetCompression:
         Hint: known compressions: delta-zstd, roaring
     """
     if name not in _compressions:
-        known = ", ".join(sorted(_compressions))
-        raise FormatError(f"unknown set compression {name!r}", hint=f"known compressions: {known}")
+        names = ", ".join(sorted(_compressions))
+        raise FormatError(f"unknown set compression {name!r}", hint=f"known compressions: {names}")
     return _compressions[name]
 
 

@@ -25,10 +25,10 @@ def spark_hashes(texts: Sequence[str]) -> list[int]:
         >>> spark_hashes(["", "Spark"])
         [142593372, 228093765]
     """
-    found: list[int] = []
+    hashes: list[int] = []
     for start in range(0, len(texts), _AT_ONCE):
-        found += _compute_hashes([text.encode() for text in texts[start : start + _AT_ONCE]])
-    return found
+        hashes += _compute_hashes([text.encode() for text in texts[start : start + _AT_ONCE]])
+    return hashes
 
 
 def _compute_hashes(texts: list[bytes]) -> list[int]:
@@ -37,25 +37,25 @@ def _compute_hashes(texts: list[bytes]) -> list[int]:
     words, rest = np.divmod(lengths, _WORD)
     width = (int(words.max()) + 1) * _WORD
     data = np.frombuffer(b"".join(text.ljust(width, b"\0") for text in texts), np.uint8).reshape(len(texts), width)
-    found = np.full(len(texts), _SEED, np.uint32)
+    state = np.full(len(texts), _SEED, np.uint32)
     for index, word in enumerate(data.view("<u4").T):
-        found = np.where(index < words, _mix(found, word), found)
+        state = np.where(index < words, _mix(state, word), state)
     for index in range(_WORD - 1):
         byte = np.take_along_axis(data, (words * _WORD + index)[:, None], axis=1)[:, 0].view(np.int8)
-        found = np.where(index < rest, _mix(found, byte.astype(np.int32).view(np.uint32)), found)
-    hashes: list[int] = _finish(found ^ lengths.astype(np.uint32)).view(np.int32).tolist()
+        state = np.where(index < rest, _mix(state, byte.astype(np.int32).view(np.uint32)), state)
+    hashes: list[int] = _finish(state ^ lengths.astype(np.uint32)).view(np.int32).tolist()
     return hashes
 
 
-def _mix(found: Words, words: Words) -> Words:
+def _mix(state: Words, words: Words) -> Words:
     scrambled = _rotate(words * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
-    return _rotate(found ^ scrambled, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    return _rotate(state ^ scrambled, 13) * np.uint32(5) + np.uint32(0xE6546B64)
 
 
-def _finish(found: Words) -> Words:
-    found = (found ^ (found >> np.uint32(16))) * np.uint32(0x85EBCA6B)
-    found = (found ^ (found >> np.uint32(13))) * np.uint32(0xC2B2AE35)
-    return found ^ (found >> np.uint32(16))
+def _finish(state: Words) -> Words:
+    state = (state ^ (state >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    state = (state ^ (state >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return state ^ (state >> np.uint32(16))
 
 
 def _rotate(words: Words, bits: int) -> Words:

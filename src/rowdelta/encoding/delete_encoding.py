@@ -81,10 +81,10 @@ class DeleteEncoding(Enum):
             # A bool is an int to Python, but True is no encoding id.
             if known_id == encoding_id and not isinstance(encoding_id, bool):
                 return encoding
-        known = ", ".join(f"{known_id} ({encoding})" for encoding, known_id in _IDS.items())
+        listed = ", ".join(f"{known_id} ({encoding})" for encoding, known_id in _IDS.items())
         raise EncodingError(
             f"unknown delete encoding id {encoding_id!r}",
-            hint=f"the known ones are {known}; a newer version of rowdelta may have written this file",
+            hint=f"the known ones are {listed}; a newer version of rowdelta may have written this file",
         )
 
     @classmethod
@@ -105,8 +105,8 @@ class DeleteEncoding(Enum):
         try:
             return cls(name)
         except ValueError:
-            known = ", ".join([EQUALITY_DELETE_VECTOR, *(encoding.value for encoding in cls)])
-            raise EncodingError(f"unknown delete encoding {name!r}", hint=f"the known ones are {known}") from None
+            names = ", ".join([EQUALITY_DELETE_VECTOR, *(encoding.value for encoding in cls)])
+            raise EncodingError(f"unknown delete encoding {name!r}", hint=f"the known ones are {names}") from None
 
     @classmethod
     def infer(cls, file_format: str, blob_type: str | None = None) -> DeleteEncoding:
@@ -130,8 +130,8 @@ class DeleteEncoding(Enum):
         if blob_type is None:
             return cls.DELETION_VECTOR
         if blob_type not in BLOB_ENCODINGS:
-            known = ", ".join(BLOB_ENCODINGS)
-            raise EncodingError(f"unknown delete blob type {blob_type!r}", hint=f"the known ones are {known}")
+            blob_types = ", ".join(BLOB_ENCODINGS)
+            raise EncodingError(f"unknown delete blob type {blob_type!r}", hint=f"the known ones are {blob_types}")
         return BLOB_ENCODINGS[blob_type]
 
     @classmethod

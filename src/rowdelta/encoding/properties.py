@@ -148,21 +148,21 @@ def _read_positive(properties: Mapping[str, str], name: str, default: int) -> in
     return int(text)
 
 
-def _read_word(properties: Mapping[str, str], name: str, known: Collection[str], default: str) -> str:
+def _read_word(properties: Mapping[str, str], name: str, allowed: Collection[str], default: str) -> str:
     value = properties.get(name)
     if value is None:
         return default
     word = value.strip().lower()
-    if word not in known:
-        raise _make_error(name, value, f"use one of {', '.join(known)}")
+    if word not in allowed:
+        raise _make_error(name, value, f"use one of {', '.join(allowed)}")
     return word
 
 
-def _read_words(properties: Mapping[str, str], name: str, known: Collection[str]) -> tuple[str, ...]:
+def _read_words(properties: Mapping[str, str], name: str, allowed: Collection[str]) -> tuple[str, ...]:
     value = properties.get(name, "")
     words = tuple(word for word in (part.strip().lower() for part in value.split(",")) if word)
-    if not set(words) <= set(known):
-        raise _make_error(name, value, f"use a comma-separated list of {', '.join(known)}")
+    if not set(words) <= set(allowed):
+        raise _make_error(name, value, f"use a comma-separated list of {', '.join(allowed)}")
     return tuple(dict.fromkeys(words))
 
 

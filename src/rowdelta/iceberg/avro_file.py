@@ -84,11 +84,11 @@ def _remove_times(data: bytes) -> tuple[Any, io.BytesIO]:
         return None, io.BytesIO(data)
     schema = json.loads(written)
     header["meta"][_SCHEMA] = json.dumps(_remove_logical_times(schema)).encode()
-    made = io.BytesIO()
-    fastavro.schemaless_writer(made, _HEADER, header)
-    made.write(memoryview(data)[stream.tell() :])
-    made.seek(0)
-    return schema, made
+    replaced = io.BytesIO()
+    fastavro.schemaless_writer(replaced, _HEADER, header)
+    replaced.write(memoryview(data)[stream.tell() :])
+    replaced.seek(0)
+    return schema, replaced
 
 
 def _remove_logical_times(schema: Any) -> Any:

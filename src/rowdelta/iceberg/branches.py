@@ -72,7 +72,7 @@ def fast_forward(handle: TableHandle, branch: str, snapshot_id: int, start_id: i
 
 
 def _find_ancestors(handle: TableHandle, snapshot_id: int) -> set[int]:
-    return {known.id for known in handle.metadata.ancestors(handle.metadata.snapshots.get(snapshot_id))}
+    return {snapshot.id for snapshot in handle.metadata.ancestors(handle.metadata.snapshots.get(snapshot_id))}
 
 
 def create_branch(handle: TableHandle, branch: str) -> None:
@@ -112,8 +112,8 @@ def _remove_branch(handle: TableHandle, name: str, start_id: int | None) -> None
             return None
         mine = set() if start_id is None else _find_own_snapshots(handle, name) - _find_ancestors(handle, start_id)
         gone[:] = [snapshot for snapshot in handle.whole_document()["snapshots"] if snapshot["snapshot-id"] in mine]
-        known = handle.java_table.operations().current()
-        return builder.removeRef(name).removeSnapshots([known.snapshot(snapshot_id) for snapshot_id in mine])
+        metadata = handle.java_table.operations().current()
+        return builder.removeRef(name).removeSnapshots([metadata.snapshot(snapshot_id) for snapshot_id in mine])
 
     if commit_metadata(handle, remove, f"branch {name!r} was removed") and gone:
         delete_from_storage(handle, find_added_files(handle, gone))
@@ -122,6 +122,6 @@ def _remove_branch(handle: TableHandle, name: str, start_id: int | None) -> None
 def _find_own_snapshots(handle: TableHandle, branch: str) -> set[int]:
     """The snapshots that no other branch or tag has."""
     references = handle.metadata.references
-    others = [reference.snapshot_id for known, reference in references.items() if known != branch]
-    shared = {found for snapshot_id in others for found in _find_ancestors(handle, snapshot_id)}
+    others = [reference.snapshot_id for name, reference in references.items() if name != branch]
+    shared = {ancestor_id for snapshot_id in others for ancestor_id in _find_ancestors(handle, snapshot_id)}
     return _find_ancestors(handle, references[branch].snapshot_id) - shared

@@ -52,7 +52,7 @@ class ContentFile:
 
     def to_json(self) -> str:
         """The form that Iceberg's `ContentFileParser` reads."""
-        content = next(name for name, known in _CONTENTS.items() if known is self.content)
+        content = next(name for name, value in _CONTENTS.items() if value is self.content)
         document = {
             "spec-id": self.spec_id,
             "content": content.upper().replace("-", "_"),  # the form that every Iceberg since 1.10 reads

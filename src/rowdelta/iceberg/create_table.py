@@ -60,12 +60,14 @@ class NewTable:
 
 
 def _translate_error(name: str, error: Exception) -> TableError:
-    kind, text = java_name(error), java_message(error)
-    if "NoSuchNamespace" in kind:
+    error_name, text = java_name(error), java_message(error)
+    if "NoSuchNamespace" in error_name:
         return TableError(f"cannot make {name}: {text}", hint="CREATE NAMESPACE first")
     if "custom location" in text:
         return TableError(
             f"cannot make {name}: {text}",
             hint="its catalog keeps each table in a folder of its own: leave location out",
         )
-    return TableError(f"cannot make {name}: {kind}: {text}", hint="is its catalog an Iceberg catalog of this session?")
+    return TableError(
+        f"cannot make {name}: {error_name}: {text}", hint="is its catalog an Iceberg catalog of this session?"
+    )

@@ -77,17 +77,17 @@ def _list_fields(handle: TableHandle) -> list[dict[str, Any]]:
 
 def _prune_fields(fields: list[dict[str, Any]], wanted: set[int]) -> list[dict[str, Any]]:
     """Keeps the fields of some ids and the structs around them: optional, without defaults, under unique names."""
-    kept = []
+    pruned = []
     for column in fields:
         inner = column["type"]
         if column["id"] in wanted:
-            kept.append({"id": column["id"], "name": f"f{column['id']}", "required": False, "type": inner})
+            pruned.append({"id": column["id"], "name": f"f{column['id']}", "required": False, "type": inner})
         elif isinstance(inner, dict) and inner["type"] == "struct":
             nested = _prune_fields(inner["fields"], wanted)
             if nested:
                 struct = {"type": "struct", "fields": nested}
-                kept.append({"id": column["id"], "name": f"f{column['id']}", "required": False, "type": struct})
-    return kept
+                pruned.append({"id": column["id"], "name": f"f{column['id']}", "required": False, "type": struct})
+    return pruned
 
 
 def column_path(handle: TableHandle, field_id: int) -> str:
@@ -115,10 +115,10 @@ def _write_data_manifest(handle: TableHandle, path: str, wanted: set[str]) -> tu
     """Writes a data manifest with some delete files of a delete manifest; returns its location, size and file count."""
     avro = handle.manifests.read(path)
     schema = copy.deepcopy(avro.schema)
-    data_file = next(known for known in schema["fields"] if known["name"] == "data_file")["type"]
-    partition = next(known for known in data_file["fields"] if known["name"] == "partition")
+    data_file = next(column for column in schema["fields"] if column["name"] == "data_file")["type"]
+    partition = next(column for column in data_file["fields"] if column["name"] == "partition")
     partition["type"]["fields"] = []
-    names = [known["name"] for known in data_file["fields"]]
+    names = [column["name"] for column in data_file["fields"]]
     records = [
         {**record, "status": 1, "data_file": _convert_to_data(record["data_file"], names)}
         for record in avro.records
@@ -133,8 +133,8 @@ def _write_data_manifest(handle: TableHandle, path: str, wanted: set[str]) -> tu
 
 
 def _convert_to_data(file: dict[str, Any], names: list[str]) -> dict[str, Any]:
-    kept: dict[str, Any] = {name: file.get(name) if name in _KEPT else None for name in names}
-    return kept | {"content": 0, "partition": {}}
+    values: dict[str, Any] = {name: file.get(name) if name in _KEPT else None for name in names}
+    return values | {"content": 0, "partition": {}}
 
 
 def _make_list_record(manifest: dict[str, Any], location: str, size: int, count: int) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def partition_text(metadata: TableMetadata, spec_id: int, partition: tuple[Any, 
     if spec.is_unpartitioned:
         return None
     parts = zip(spec.fields, metadata.partition_types[spec_id], partition, strict=True)
-    return "/".join(f"{part.name}={shown(kind, value)}" for part, kind, value in parts)
+    return "/".join(f"{part.name}={shown(type_name, value)}" for part, type_name, value in parts)
 
 
 def _list_key_names(metadata: TableMetadata, entry: DeleteEntry) -> list[str] | None:

@@ -66,7 +66,7 @@ class Inventory:
         members: dict[Any, list[int]] = defaultdict(list)
         for index in self._order.tolist():
             members[scope(self.data[index].spec_id, self.data[index].partition)].append(index)
-        return {place: np.array(found, dtype=np.int64) for place, found in members.items()}
+        return {place: np.array(indices, dtype=np.int64) for place, indices in members.items()}
 
     def _keep_older(self, members: npt.NDArray[np.int64], sequence_number: int, side: Any) -> npt.NDArray[np.int64]:
         return members[: np.searchsorted(self._ages[members], sequence_number, side)]
@@ -75,24 +75,24 @@ class Inventory:
         nothing = np.empty(0, dtype=np.int64)
         if entry.referenced_data_file is not None:
             index = self._paths.get(entry.referenced_data_file)
-            found = nothing if index is None else np.array([index], dtype=np.int64)
+            candidates = nothing if index is None else np.array([index], dtype=np.int64)
         else:
-            found = self._scopes.get(scope(entry.spec_id, entry.partition), nothing)
-        found = self._keep_older(found, entry.sequence_number, "right")
+            candidates = self._scopes.get(scope(entry.spec_id, entry.partition), nothing)
+        candidates = self._keep_older(candidates, entry.sequence_number, "right")
         # A deletion vector replaces the position deletes of its file.
-        return found if entry.is_deletion_vector else found[~self._with_vector[found]]
+        return candidates if entry.is_deletion_vector else candidates[~self._with_vector[candidates]]
 
     def _match_equality(self, delete: LiveDelete) -> npt.NDArray[np.int64]:
         entry = delete.entry
         everywhere = entry.spec_id in self._global_specs
         place = scope(entry.spec_id, entry.partition)
-        found = self._order if everywhere else self._scopes.get(place, np.empty(0, dtype=np.int64))
-        found = self._keep_older(found, entry.sequence_number, "left")
+        candidates = self._order if everywhere else self._scopes.get(place, np.empty(0, dtype=np.int64))
+        candidates = self._keep_older(candidates, entry.sequence_number, "left")
         for field_id in entry.equality_ids:
             column = self._columns.get(field_id)
-            if column is not None and isinstance(column.type, str) and len(found):
-                found = found[self._rank_column(column).may_match(delete.metrics.get(field_id), found)]
-        return found
+            if column is not None and isinstance(column.type, str) and len(candidates):
+                candidates = candidates[self._rank_column(column).may_match(delete.metrics.get(field_id), candidates)]
+        return candidates
 
     def _rank_column(self, column: Field) -> RankedColumn:
         if column.id not in self._ranked:

@@ -47,7 +47,7 @@ class ExpiredFiles:
     @property
     def by_kind(self) -> dict[str, tuple[str, ...]]:
         """The paths, by the name of the field."""
-        return {kind.name: tuple(getattr(self, kind.name)) for kind in fields(self)}
+        return {column.name: tuple(getattr(self, column.name)) for column in fields(self)}
 
     @property
     def metadata_files(self) -> int:
@@ -88,12 +88,12 @@ def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int 
             action = action.expireOlderThan(older_than_ms)
         if retain_last is not None:
             action = action.retainLast(retain_last)
-        found = DataFrame(action.expireFiles().toDF(), handle.spark).select("path", "type").toArrow()
+        table = DataFrame(action.expireFiles().toDF(), handle.spark).select("path", "type").toArrow()
     except JavaError as error:
         raise _translate_error(error) from error
-    paths: dict[str, list[str]] = {kind: [] for kind in _KINDS.values()}
-    for path, kind in zip(*(column.to_pylist() for column in found.columns), strict=True):
-        paths[_KINDS.get(kind, "statistics")].append(path)
+    paths: dict[str, list[str]] = {file_type: [] for file_type in _KINDS.values()}
+    for path, file_type in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        paths[_KINDS.get(file_type, "statistics")].append(path)
     return ExpiredFiles(
         data=dict.fromkeys(paths["data"], 0),
         deletes=dict.fromkeys(paths["deletes"], 0),
@@ -178,9 +178,9 @@ def _expire_in_transaction(handle: TableHandle, older_than_ms: int | None, retai
 
 def expiry_between(before: dict[str, Any], after: dict[str, Any]) -> Expiry:
     """The snapshots and references that a later state of the metadata no longer has."""
-    kept = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
+    remaining = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
     return Expiry(
-        tuple(s["snapshot-id"] for s in before.get("snapshots", []) if s["snapshot-id"] not in kept),
+        tuple(s["snapshot-id"] for s in before.get("snapshots", []) if s["snapshot-id"] not in remaining),
         tuple(sorted(before.get("refs", {}).keys() - after.get("refs", {}).keys())),
     )
 
@@ -233,12 +233,12 @@ def find_added_files(handle: TableHandle, gone: Sequence[dict[str, Any]]) -> lis
 
 
 def _read_manifest_lists(handle: TableHandle, snapshots: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    manifests: dict[str, dict[str, Any]] = {}
     for snapshot in snapshots:
         if "manifest-list" in snapshot:
             for record in handle.manifests.read(snapshot["manifest-list"]).records:
-                found[record["manifest_path"]] = record
-    return found
+                manifests[record["manifest_path"]] = record
+    return manifests
 
 
 def _read_live_files(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, int]:

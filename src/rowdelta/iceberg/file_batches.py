@@ -62,12 +62,12 @@ def held_paths(handle: TableHandle, paths: Collection[str]) -> set[str]:
     if head is None or not paths:
         return set()
     handles, iceberg, io = MethodHandles(handle.gateway), handle.gateway.iceberg, handle.java_table.io()
-    wanted, found = handles.text_set(paths), handle.gateway.jvm.java.util.HashSet()
+    wanted, live = handles.text_set(paths), handle.gateway.jvm.java.util.HashSet()
     contains = handles.function("Predicate", handles.of_collection("contains", wanted))
     for manifest in _list_manifests(handle, head.dataManifests):
         lines = iceberg.ManifestFiles.readPaths(manifest, io, handle.java_table.specs())
-        _collect(handle, found, lines, iceberg.io.CloseableIterable.filter(lines, contains))
-    return set(handles.texts(found))
+        _collect(handle, live, lines, iceberg.io.CloseableIterable.filter(lines, contains))
+    return set(handles.texts(live))
 
 
 def held_deletes(handle: TableHandle, paths: Collection[str]) -> list[ContentFile]:
@@ -76,7 +76,7 @@ def held_deletes(handle: TableHandle, paths: Collection[str]) -> list[ContentFil
     if head is None or not paths:
         return []
     handles, iceberg, io = MethodHandles(handle.gateway), handle.gateway.iceberg, handle.java_table.io()
-    specs, found = handle.java_table.specs(), handle.gateway.jvm.java.util.ArrayList()
+    specs, live = handle.java_table.specs(), handle.gateway.jvm.java.util.ArrayList()
     reference = handles.method(_CONTENT_FILES, "referencedDataFileLocation", _DELETE)
     wanted = handles.of_collection("contains", handles.text_set(paths))
     is_wanted = handles.function("Predicate", handles.then(reference, wanted))
@@ -86,8 +86,8 @@ def held_deletes(handle: TableHandle, paths: Collection[str]) -> list[ContentFil
         reader = iceberg.ManifestFiles.readDeleteManifest(manifest, io, specs)
         files = iceberg.io.CloseableIterable.filter(reader, is_wanted)
         as_json = handles.function("Function", handles.with_values(to_json, 1, spec))
-        _collect(handle, found, reader, iceberg.io.CloseableIterable.transform(files, as_json))
-    return [convert_special_floats(handle, ContentFile.from_json(text)) for text in handles.texts(found)]
+        _collect(handle, live, reader, iceberg.io.CloseableIterable.transform(files, as_json))
+    return [convert_special_floats(handle, ContentFile.from_json(text)) for text in handles.texts(live)]
 
 
 def _list_manifests(handle: TableHandle, listed: Callable[[Any], Any]) -> list[Any]:
@@ -98,10 +98,10 @@ def _list_manifests(handle: TableHandle, listed: Callable[[Any], Any]) -> list[A
         raise TableError(f"cannot read the manifest list of {handle.name}: {java_message(error)}") from error
 
 
-def _collect(handle: TableHandle, found: Any, source: Any, items: Any) -> None:
+def _collect(handle: TableHandle, collection: Any, source: Any, items: Any) -> None:
     """Adds items to a Java collection, and closes their source."""
     try:
-        handle.gateway.iceberg.relocated.com.google.common.collect.Iterables.addAll(found, items)
+        handle.gateway.iceberg.relocated.com.google.common.collect.Iterables.addAll(collection, items)
     except JavaError as error:
         raise TableError(f"cannot read a manifest of {handle.name}: {java_message(error)}") from error
     finally:

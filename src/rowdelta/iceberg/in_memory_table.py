@@ -30,16 +30,16 @@ def make_static_table(handle: TableHandle, document: MetadataDocument, listing: 
     document = document.replace_manifest_list(document.current_snapshot_id, location)
     metadata = iceberg.TableMetadataParser.fromJson(document.to_json())
     operations = iceberg.StaticTableOperations(metadata, table.io())
-    made = iceberg.BaseTable(operations, table.name())
+    static_table = iceberg.BaseTable(operations, table.name())
     files = iceberg.inmemory.InMemoryFileIO()
     try:
         files.addFile(location, listing.to_bytes())
         # Iceberg caches the list that it has read, and does not read it again.
-        made.currentSnapshot().dataManifests(files)
-        made.currentSnapshot().deleteManifests(files)
+        static_table.currentSnapshot().dataManifests(files)
+        static_table.currentSnapshot().deleteManifests(files)
     finally:
         files.deleteFile(location)  # all instances of the class share their files
-    return made
+    return static_table
 
 
 def read_java_table(handle: TableHandle, table: Any) -> DataFrame:

@@ -17,15 +17,15 @@ _IMPLICIT_CATALOGS: Final = {"spark_catalog", "default_iceberg", "default_rewrit
 def explain_load_error(spark: SparkSession, name: str, error: Exception) -> TableError:
     """Translates an error of loading a table, with a hint at what to do."""
     java = getattr(error, "java_exception", None)
-    kind = java.getClass().getSimpleName() if java is not None else type(error).__name__
+    error_name = java.getClass().getSimpleName() if java is not None else type(error).__name__
     text = str((java.getMessage() if java is not None else None) or error).strip().splitlines()[0]
-    if "NoSuch" in kind or "NOT_FOUND" in text or "SINGLE_PART_NAMESPACE" in text:
+    if "NoSuch" in error_name or "NOT_FOUND" in text or "SINGLE_PART_NAMESPACE" in text:
         return TableError(f"no table {name}", hint=_suggest_table(spark, name))
     if "not an Iceberg table" in text:
         return TableError(f"{name} is not an Iceberg table ({text})", hint="rowdelta changes Iceberg tables only")
-    if "ParseException" in kind:
+    if "ParseException" in error_name:
         return TableError(f"{name!r} is not a table name", hint="quote a part with backticks: lake.db.`my table`")
-    return TableError(f"cannot load {name}: {kind}: {text}")
+    return TableError(f"cannot load {name}: {error_name}: {text}")
 
 
 def _suggest_table(spark: SparkSession, name: str) -> str:
@@ -51,16 +51,15 @@ def _suggest_table(spark: SparkSession, name: str) -> str:
     )
 
 
-def _suggest_catalog(parts: list[str], known: list[str]) -> str:
-    if not known:
+def _suggest_catalog(parts: list[str], available: list[str]) -> str:
+    if not available:
         return f"is {parts[0]!r} a catalog of this session (spark.sql.catalog.*)?"
-    if parts[0] in known:
+    if parts[0] in available:
         return f"catalog {parts[0]!r} does not answer, or has no such namespace"
     if len(parts) == 2:  # noqa: PLR2004 - a namespace and a table
-        return (
-            f"names start with a catalog: {_join_choices('', ['.'.join([catalog, *parts]) for catalog in known[:3]])}"
-        )
-    catalogs = _join_examples(known, "catalogs")
+        choices = _join_choices("", [".".join([catalog, *parts]) for catalog in available[:3]])
+        return f"names start with a catalog: {choices}"
+    catalogs = _join_examples(available, "catalogs")
     return f"{parts[0]!r} is no catalog of this session, which has {catalogs} (spark.sql.catalog.*)"
 
 
@@ -82,5 +81,5 @@ def _join_choices(prefix: str, names: list[str]) -> str:
 
 
 def _join_examples(names: list[str], what: str) -> str:
-    shown = ", ".join(sorted(names)[:10])
-    return f"the {what} {shown}{', ...' if len(names) > 10 else ''}" if names else f"no {what}"  # noqa: PLR2004
+    examples = ", ".join(sorted(names)[:10])
+    return f"the {what} {examples}{', ...' if len(names) > 10 else ''}" if names else f"no {what}"  # noqa: PLR2004

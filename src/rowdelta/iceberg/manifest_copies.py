@@ -26,21 +26,21 @@ def copy_listing(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[st
     """The manifest list without equality deletes, and with the row ids that make Iceberg return sequence numbers."""
     hidden = {entry.manifest_path for entry in files.equality_deletes}
     schema = copy.deepcopy(files.listing.schema)
-    if all(known["name"] != "first_row_id" for known in schema["fields"]):
+    if all(column["name"] != "first_row_id" for column in schema["fields"]):
         schema["fields"].append(_FIRST_ROW_ID)
     records, next_row_id = [], 0
     for manifest in files.listing.records:
         if manifest["manifest_path"] in hidden:
-            kept = _copy_position_deletes(handle, manifest)
-            if kept is not None:
-                records.append(kept)
+            copied = _copy_position_deletes(handle, manifest)
+            if copied is not None:
+                records.append(copied)
         elif manifest.get("content"):
             records.append(manifest)
         else:
-            known = manifest.get("first_row_id")
-            kept = manifest if only is None else _copy_data_files(handle, manifest, only)
-            if kept is not None:
-                records.append({**kept, "first_row_id": next_row_id if known is None else known})
+            first_row_id = manifest.get("first_row_id")
+            copied = manifest if only is None else _copy_data_files(handle, manifest, only)
+            if copied is not None:
+                records.append({**copied, "first_row_id": next_row_id if first_row_id is None else first_row_id})
             next_row_id += (manifest.get("added_rows_count") or 0) + (manifest.get("existing_rows_count") or 0)
     return replace(files.listing, schema=schema, records=records)
 
@@ -50,11 +50,11 @@ def _copy_position_deletes(handle: TableHandle, manifest: dict[str, Any]) -> dic
     if all(entry.content is FileContent.EQUALITY for entry in handle.manifests.deletes(manifest)):
         return None
     avro = handle.manifests.read(manifest["manifest_path"])
-    kept = [record for record in avro.records if record["data_file"]["content"] != EQUALITY]
+    positions = [record for record in avro.records if record["data_file"]["content"] != EQUALITY]
     # Iceberg reads manifests when a query is planned, so this copy stays until the process ends.
     name = uuid.uuid5(handle.scratch.namespace, manifest["manifest_path"])
     location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
-    data = replace(avro, records=kept).to_bytes()
+    data = replace(avro, records=positions).to_bytes()
     handle.scratch.keep(location, data)
     return {**manifest, "manifest_path": location, "manifest_length": len(data)}
 
@@ -68,18 +68,18 @@ def _copy_data_files(handle: TableHandle, manifest: dict[str, Any], only: Abstra
     first = manifest.get("first_row_id")
     avro = _add_row_ids(handle.manifests.read(manifest["manifest_path"]), first)
     numbers = {entry.path: entry.sequence_number for entry in live}
-    kept = [
+    selected = [
         # The copy is another manifest, so an entry cannot inherit its sequence numbers: they are written explicitly.
         {**record, "status": EXISTING, **_read_sequence_numbers(record, numbers[record["data_file"]["file_path"]])}
         for record in avro.records
         if record["status"] != DELETED and record["data_file"]["file_path"] in only
     ]
-    paths = sorted(record["data_file"]["file_path"] for record in kept)
+    paths = sorted(record["data_file"]["file_path"] for record in selected)
     name = uuid.uuid5(handle.scratch.namespace, "\n".join([manifest["manifest_path"], str(first), *paths]))
     location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
-    data = replace(avro, records=kept).to_bytes()
+    data = replace(avro, records=selected).to_bytes()
     handle.scratch.keep(location, data, passing=True)
-    counts = {"added_files_count": 0, "existing_files_count": len(kept), "deleted_files_count": 0}
+    counts = {"added_files_count": 0, "existing_files_count": len(selected), "deleted_files_count": 0}
     return {**manifest, **counts, "manifest_path": location, "manifest_length": len(data)}
 
 

@@ -106,13 +106,13 @@ def read_spec_id(manifest: dict[str, Any]) -> int:
 
     The field is required in every format version, and 0 is a spec like any other.
     """
-    found = manifest.get("partition_spec_id")
-    if found is None:
+    spec_id = manifest.get("partition_spec_id")
+    if spec_id is None:
         raise TableError(
             f"manifest {manifest['manifest_path']} has no partition spec in its manifest list",
             hint="the manifest list is damaged; which deletes apply cannot be known",
         )
-    return int(found)
+    return int(spec_id)
 
 
 def parse_delete_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DeleteEntry:
@@ -170,7 +170,7 @@ def add_encoding_field(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema of a manifest with rowdelta's optional field `encoding` in its data files."""
     schema = copy.deepcopy(schema)
     data_file = next(entry for entry in schema["fields"] if entry["name"] == "data_file")["type"]
-    if all(known["name"] != "encoding" for known in data_file["fields"]):
+    if all(column["name"] != "encoding" for column in data_file["fields"]):
         data_file["fields"].append(
             {"name": "encoding", "type": ["null", "int"], "default": None, "field-id": ENCODING_FIELD_ID}
         )

@@ -33,7 +33,7 @@ class ManifestReader:
     def __init__(self, files: FileIO) -> None:
         self._files = files
         self._entries = LruCache[str, list[Any]]()
-        self._lacks_places = LruCache[str, bool]()
+        self._lacks_offsets = LruCache[str, bool]()
         self._bytes = LruCache[str, bytes](_CACHED_BYTES, len, _CACHED_BETWEEN)
 
     def read(self, path: str) -> AvroFile:
@@ -64,7 +64,7 @@ class ManifestReader:
 
     def after_change(self) -> None:
         """Removes most bytes, and the entries that were not used lately. To be called when the table has changed."""
-        for cache in (self._entries, self._lacks_places, self._bytes):
+        for cache in (self._entries, self._lacks_offsets, self._bytes):
             cache.after_change()
 
     def _read_bytes(self, path: str) -> bytes:
@@ -89,13 +89,13 @@ class ManifestReader:
     def lacks_offsets(self, manifest: dict[str, Any]) -> bool:
         """Whether a delete manifest lacks the blob offset of an equality delete vector. Its entries are not cached."""
         path = manifest["manifest_path"]
-        found = self._lacks_places.get(path)
-        if found is None:
+        lacks = self._lacks_offsets.get(path)
+        if lacks is None:
             entries = self._entries.get(path)
             entries = self._parse_entries(manifest, parse_delete_entry) if entries is None else entries
-            found = any(entry.is_vector and entry.content_offset is None for entry in entries)
-            self._lacks_places.put(path, found)
-        return found
+            lacks = any(entry.is_vector and entry.content_offset is None for entry in entries)
+            self._lacks_offsets.put(path, lacks)
+        return lacks
 
     def read_back(self, manifest: dict[str, Any], data: bytes) -> int:
         """Parses a delete manifest that is about to be written, given as its record in the manifest list.
@@ -107,17 +107,17 @@ class ManifestReader:
             FormatError: No reader could read it.
         """
         path = manifest["manifest_path"]
-        found = parse_entries(AvroFile.parse(path, data), manifest, parse_delete_entry)
-        self._lacks_places.put(path, any(entry.is_vector and entry.content_offset is None for entry in found))
-        return len(found)
+        entries = parse_entries(AvroFile.parse(path, data), manifest, parse_delete_entry)
+        self._lacks_offsets.put(path, any(entry.is_vector and entry.content_offset is None for entry in entries))
+        return len(entries)
 
     def _read_entries(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
         path = manifest["manifest_path"]
-        found = self._entries.get(path)
-        if found is None:
-            found = self._parse_entries(manifest, parse)
-            self._entries.put(path, found)
-        return found
+        entries = self._entries.get(path)
+        if entries is None:
+            entries = self._parse_entries(manifest, parse)
+            self._entries.put(path, entries)
+        return entries
 
     def _parse_entries(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
         return parse_entries(self.read(manifest["manifest_path"]), manifest, parse) if may_be_live(manifest) else []

@@ -88,8 +88,8 @@ class TableMetadata:
         ancestor = self.snapshots.get(ancestor_id)
         if ancestor is None:
             return False
-        younger = takewhile(lambda known: known.sequence_number >= ancestor.sequence_number, self.ancestors(snapshot))
-        return any(known.id == ancestor_id for known in younger)
+        younger = takewhile(lambda older: older.sequence_number >= ancestor.sequence_number, self.ancestors(snapshot))
+        return any(older.id == ancestor_id for older in younger)
 
     def ancestors(self, snapshot: Snapshot | None) -> Iterator[Snapshot]:
         """A snapshot and its ancestors, newest first, as far as they have not expired."""

@@ -44,12 +44,12 @@ def footer_files(handle: TableHandle, paths: Sequence[str], name_mapping: str) -
     read = _compose_footer_reader(handle, handles, name_mapping)
 
     def read_batch(some: Sequence[str]) -> list[str]:
-        found = handle.gateway.jvm.java.util.ArrayList()
+        texts = handle.gateway.jvm.java.util.ArrayList()
         try:
-            handles.run(handles.then(read, handles.of_collection("add", found)), json.dumps(some))
+            handles.run(handles.then(read, handles.of_collection("add", texts)), json.dumps(some))
         except JavaError as error:
-            raise TableError(f"cannot read the footer of {some[found.size()]}: {java_message(error)}") from error
-        return handles.texts(found)
+            raise TableError(f"cannot read the footer of {some[texts.size()]}: {java_message(error)}") from error
+        return handles.texts(texts)
 
     size = min(_BATCH, -(-len(paths) // _READERS))
     batches = [paths[start : start + size] for start in range(0, len(paths), size)]
@@ -106,9 +106,9 @@ def read_parquet_footers(handle: TableHandle, sizes: Iterable[tuple[str, int]]) 
 
 def _read_footer(handle: TableHandle, file: tuple[str, int]) -> tuple[int, dict[str, int]]:
     path, size = file
-    found = handle.io.size(path)
-    if found != size:
-        raise TableError(f"{path} has {found} bytes, and the log says {size}")
+    actual_size = handle.io.size(path)
+    if actual_size != size:
+        raise TableError(f"{path} has {actual_size} bytes, and the log says {size}")
     try:
         metadata = pq.read_metadata(pa.PythonFile(_Ranges(handle, path, size), mode="r"))
     except pa.ArrowException as error:

@@ -54,5 +54,5 @@ def partition_names(handle: TableHandle, table: Any = None) -> dict[int, str]:
         table: Another of Iceberg's table objects to ask.
     """
     gateway = handle.gateway
-    kind = gateway.iceberg.Partitioning.partitionType(handle.java_table if table is None else table)
-    return {int(column.fieldId()): str(column.name()) for column in gateway.members(kind.fields())}
+    partition_type = gateway.iceberg.Partitioning.partitionType(handle.java_table if table is None else table)
+    return {int(column.fieldId()): str(column.name()) for column in gateway.members(partition_type.fields())}

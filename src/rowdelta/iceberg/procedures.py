@@ -30,8 +30,8 @@ def call_procedure(handle: TableHandle, name: str, arguments: Mapping[str, Any])
         rows = run_sql(handle.spark, f"CALL {quote(handle.catalog)}.system.{name}({listed})").collect()
     except JavaError as error:
         raise _translate_error(name, error) from error
-    found: dict[str, Any] = rows[0].asDict() if rows else {}
-    return found
+    row: dict[str, Any] = rows[0].asDict() if rows else {}
+    return row
 
 
 def _write_literal(value: Any) -> str:
@@ -47,13 +47,13 @@ def _write_literal(value: Any) -> str:
 
 
 def _translate_error(name: str, error: Exception) -> RowDeltaError:
-    kind, text = java_name(error), java_message(error)
+    error_name, text = java_name(error), java_message(error)
     if _VECTOR_IN_THE_WAY in str(error):
         return CommitConflictError("another writer added an equality delete vector meanwhile", hint="run it again")
     # Iceberg's actions wrap the error of their commit in a RuntimeException.
     conflict = next((said for cause, said in java_causes(error) if cause in _CONFLICTS), None)
     if conflict is not None:
         return CommitConflictError(f"another writer changed the same data: {conflict}", hint="run it again")
-    if kind in {"IllegalArgumentException", "AnalysisException", "ParseException"}:
+    if error_name in {"IllegalArgumentException", "AnalysisException", "ParseException"}:
         return InputError(f"{name}: {text}")
-    return TableError(f"{name} failed: {kind}: {text}")
+    return TableError(f"{name} failed: {error_name}: {text}")

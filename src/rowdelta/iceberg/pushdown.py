@@ -80,10 +80,10 @@ def select_stored(frame: DataFrame, columns: Sequence[Field], more: Sequence[str
     commented = [place for place, column in enumerate(columns) if column.doc and is_float(column)]
     if not commented:
         return select_sql(frame, *texts)
-    made = sql_columns(texts)
+    parsed = sql_columns(texts)
     for place in commented:
-        made[place] = with_comment(made[place], columns[place])
-    return frame.select(*made)
+        parsed[place] = with_comment(parsed[place], columns[place])
+    return frame.select(*parsed)
 
 
 def with_comment(value: SparkColumn, column: Field) -> SparkColumn:
@@ -163,10 +163,10 @@ def join_names(joined: DataFrame) -> Named:
     return _find_names(_find_node(joined, "Join").condition().get())
 
 
-def _find_node(frame: DataFrame, kind: str) -> Any:
+def _find_node(frame: DataFrame, node_name: str) -> Any:
     """The last node of some type in a frame's plan. Spark may remove metadata columns above it."""
     plan = analyzed_plan(frame)
-    while str(plan.nodeName()) != kind:
+    while str(plan.nodeName()) != node_name:
         plan = plan.child()
     return plan
 

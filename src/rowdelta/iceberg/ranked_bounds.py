@@ -47,8 +47,8 @@ class RankedColumn:
         possible = np.ones(len(files), dtype=bool)
         if _UNKNOWN not in {lower, upper}:
             data_lower, data_upper = self._lower[files], self._upper[files]
-            known = (data_lower != _UNKNOWN) & (data_upper != _UNKNOWN)
-            possible = ~known | ((data_lower <= upper) & (lower <= data_upper))
+            bounded = (data_lower != _UNKNOWN) & (data_upper != _UNKNOWN)
+            possible = ~bounded | ((data_lower <= upper) & (lower <= data_upper))
         if self._required:
             return possible
         nulls = self._nulls[files]

@@ -22,13 +22,13 @@ def partition_residuals(handle: TableHandle, files: Sequence[ContentFile], condi
     Each partition is evaluated once, however many files it has.
     """
     evaluators: dict[int, Any] = {}
-    known: dict[str, bool | None] = {}
+    by_partition: dict[str, bool | None] = {}
     answers = []
     for file in files:
         key = json.dumps([file.spec_id, *file.partition], default=str)
-        if key not in known:
-            known[key] = _evaluate_partition(handle, file, condition, evaluators)
-        answers.append(known[key])
+        if key not in by_partition:
+            by_partition[key] = _evaluate_partition(handle, file, condition, evaluators)
+        answers.append(by_partition[key])
     return answers
 
 

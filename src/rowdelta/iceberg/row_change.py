@@ -126,12 +126,12 @@ class Uncommitted:
     parent_id: int | None
 
 
-def parent_files(made: Uncommitted) -> SnapshotFiles:
+def parent_files(uncommitted: Uncommitted) -> SnapshotFiles:
     """The files of the parent of an uncommitted snapshot."""
-    handle = made.handle
-    if made.parent_id not in handle.metadata.snapshots:
+    handle = uncommitted.handle
+    if uncommitted.parent_id not in handle.metadata.snapshots:
         handle.refresh()
-    parent = handle.snapshot(made.parent_id)
+    parent = handle.snapshot(uncommitted.parent_id)
     assert parent is not None
     files = snapshot_files(handle, parent)
     assert files is not None

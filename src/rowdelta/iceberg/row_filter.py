@@ -56,7 +56,9 @@ def filter_of(handle: TableHandle, matched: DataFrame | None) -> RowFilter:
     if matched is None:
         return build_row_filter(handle, None)
     parts = _simplify_condition(handle, analyzed_plan(matched))
-    converted = [found for found in (_translate_part(handle, part) for part in parts) if found is not None]
+    converted = [
+        translated for translated in (_translate_part(handle, part) for part in parts) if translated is not None
+    ]
     exact = len(converted) == len(parts) and not any(part.nulls for part in converted)
     return _make_row_filter(handle, converted, exact=exact)
 
@@ -64,14 +66,16 @@ def filter_of(handle: TableHandle, matched: DataFrame | None) -> RowFilter:
 def _make_row_filter(handle: TableHandle, parts: list[Translated], *, exact: bool) -> RowFilter:
     expressions = handle.gateway.iceberg.expressions.Expressions
     both = getattr(expressions, "and")
-    told, decided = expressions.alwaysTrue(), expressions.alwaysTrue()
+    translated, rewritten = expressions.alwaysTrue(), expressions.alwaysTrue()
     logic = SqlLogic(handle) if parts else None
     for part in parts:
         assert logic is not None
-        told = both(told, part.expression)
-        decided = both(decided, logic.rewrite(expressions.rewriteNot(part.expression), nulls=part.nulls))
-    text = re.sub(r'ref\(name="(.*?)"\)', lambda name: dotted([name[1]]), str(told.toString()))
-    return RowFilter(text, exact=exact, expression=decided, certain=decided if exact else None, translated=told)
+        translated = both(translated, part.expression)
+        rewritten = both(rewritten, logic.rewrite(expressions.rewriteNot(part.expression), nulls=part.nulls))
+    text = re.sub(r'ref\(name="(.*?)"\)', lambda name: dotted([name[1]]), str(translated.toString()))
+    return RowFilter(
+        text, exact=exact, expression=rewritten, certain=rewritten if exact else None, translated=translated
+    )
 
 
 @dataclass(frozen=True)
@@ -90,14 +94,14 @@ def _translate_part(handle: TableHandle, part: Any) -> Translated | None:
     gateway = handle.gateway
     strategy = gateway.scala_object(gateway.jvm.org.apache.spark.sql.execution.datasources.v2, "DataSourceV2Strategy")
     try:
-        translated = strategy.translateFilterV2(part)
-        found = None if translated.isEmpty() else gateway.iceberg.spark.SparkV2Filters.convert(translated.get())
-        if found is None:
+        predicate = strategy.translateFilterV2(part)
+        expression = None if predicate.isEmpty() else gateway.iceberg.spark.SparkV2Filters.convert(predicate.get())
+        if expression is None:
             return None
-        gateway.iceberg.expressions.Binder.bind(handle.java_table.schema().asStruct(), found, True)
+        gateway.iceberg.expressions.Binder.bind(handle.java_table.schema().asStruct(), expression, True)
     except JavaError:
         return None
-    return Translated(found, nulls="<=>" in (text := str(part.toString())) and "NOT" in text)
+    return Translated(expression, nulls="<=>" in (text := str(part.toString())) and "NOT" in text)
 
 
 def _simplify_condition(handle: TableHandle, plan: Any) -> list[Any]:
@@ -123,10 +127,10 @@ def _simplify_condition(handle: TableHandle, plan: Any) -> list[Any]:
     filtered = catalyst.plans.logical.Filter(condition, relation)
     optimized = state.executePlan(filtered, getattr(state, "executePlan$default$2")()).optimizedPlan()
     literals = handle.gateway.scala_object(catalyst.expressions, "Literal")
-    kind = str(optimized.nodeName())
-    if kind == "Filter":
+    node_name = str(optimized.nodeName())
+    if node_name == "Filter":
         return [*_split_conjuncts(optimized.condition()), *others]
-    if kind == "LocalRelation":
+    if node_name == "LocalRelation":
         return [literals.FalseLiteral()]
     return others  # the filter is gone: it holds for every row
 

@@ -105,8 +105,8 @@ def whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> 
 
     The check stops at the first such file, so it costs next to nothing for a predicate that matches files in part.
     """
-    found = _inspect_files(handle, snapshot_id, condition)
-    return None if isinstance(found, str) else found
+    result = _inspect_files(handle, snapshot_id, condition)
+    return None if isinstance(result, str) else result
 
 
 def check_whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> None:
@@ -114,10 +114,10 @@ def check_whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilte
 
     Iceberg would refuse it too, but would leave behind the manifest that it was writing.
     """
-    found = _inspect_files(handle, snapshot_id, condition)
-    if isinstance(found, str):
+    result = _inspect_files(handle, snapshot_id, condition)
+    if isinstance(result, str):
         raise CommitConflictError(
-            f"another writer changed the same data: {found}", hint="run it again, and single rows are deleted"
+            f"another writer changed the same data: {result}", hint="run it again, and single rows are deleted"
         )
 
 

@@ -45,9 +45,9 @@ class Schema:
     @cached_property
     def by_id(self) -> dict[int, Field]:
         """Every column by its id; the fields of structs are there too, with dotted names."""
-        found: dict[int, Field] = {}
-        _collect_fields(self.fields, (), found)
-        return found
+        columns: dict[int, Field] = {}
+        _collect_fields(self.fields, (), columns)
+        return columns
 
     @cached_property
     def top_level(self) -> dict[str, Field]:
@@ -103,12 +103,12 @@ def ambiguous_name(name: str, columns: Sequence[str]) -> InputError:
     )
 
 
-def _collect_fields(fields: tuple[Field, ...], parents: tuple[str, ...], found: dict[int, Field]) -> None:
+def _collect_fields(fields: tuple[Field, ...], parents: tuple[str, ...], columns: dict[int, Field]) -> None:
     for column in fields:
         path = (*parents, column.name)
-        found[column.id] = Field(column.id, ".".join(path), column.type, column.required, path, column.doc)
+        columns[column.id] = Field(column.id, ".".join(path), column.type, column.required, path, column.doc)
         if isinstance(column.type, dict) and column.type["type"] == "struct":
-            _collect_fields(read_fields(column.type), path, found)
+            _collect_fields(read_fields(column.type), path, columns)
 
 
 def read_fields(struct: dict[str, Any]) -> tuple[Field, ...]:

@@ -93,7 +93,7 @@ class ScratchFiles:
 
     def remove(self) -> None:
         """Removes the files. Spark may already have stopped and removed its local folder."""
-        kept, self._kept = self._kept, set()
-        in_use.difference_update(kept)
+        paths, self._kept = self._kept, set()
+        in_use.difference_update(paths)
         with suppress(Exception):
-            self._files.delete(kept)
+            self._files.delete(paths)

@@ -36,9 +36,9 @@ class SnapshotFiles:
     def count(self, what: str) -> int | None:
         """How many live data `files` or `rows` there are, deleted rows included; None if a manifest has no count."""
         manifests = [manifest for manifest in self.listing.records if not manifest.get("content")]
-        counts = [manifest.get(f"{kind}_{what}_count") for manifest in manifests for kind in ("added", "existing")]
-        known = [int(count) for count in counts if count is not None]
-        return sum(known) if len(known) == len(counts) else None
+        counts = [manifest.get(f"{status}_{what}_count") for manifest in manifests for status in ("added", "existing")]
+        numbers = [int(count) for count in counts if count is not None]
+        return sum(numbers) if len(numbers) == len(counts) else None
 
     def young_files(self, handle: TableHandle) -> list[DataEntry]:
         """The data files that are not older than every equality delete. Only for these the age of a row matters."""

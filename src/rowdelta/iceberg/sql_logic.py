@@ -34,58 +34,62 @@ class SqlLogic:
         self._schema = handle.java_table.schema()
         self._has_floats = bool(list_float_columns(handle))
 
-    def rewrite(self, found: Any, *, nulls: bool) -> Any:
+    def rewrite(self, expression: Any, *, nulls: bool) -> Any:
         """Rewrites an expression without NOT, so that it is true where SQL's predicate is.
 
         Args:
-            found: Iceberg's translation, without NOT.
+            expression: Iceberg's translation, without NOT.
             nulls: Whether negated predicates stay true for nulls, as those of `<=>` are.
         """
-        kind = str(found.op().name())
-        if kind in {"AND", "OR"}:
-            left, right = (self.rewrite(side, nulls=nulls) for side in (found.left(), found.right()))
-            return self._join_and(left, right) if kind == "AND" else self._join_or(left, right)
-        if kind not in _UNKNOWN_OF_NULL:
-            return found
-        exact = self._rewrite_comparison(kind, found)
-        if nulls and (kind in _NEGATED or kind == "NOT_NAN"):
-            return self._join_or(self._expressions.isNull(found.term()), exact)
-        return self._join_and(self._expressions.notNull(found.term()), exact)
+        operation = str(expression.op().name())
+        if operation in {"AND", "OR"}:
+            left, right = (self.rewrite(side, nulls=nulls) for side in (expression.left(), expression.right()))
+            return self._join_and(left, right) if operation == "AND" else self._join_or(left, right)
+        if operation not in _UNKNOWN_OF_NULL:
+            return expression
+        exact = self._rewrite_comparison(operation, expression)
+        if nulls and (operation in _NEGATED or operation == "NOT_NAN"):
+            return self._join_or(self._expressions.isNull(expression.term()), exact)
+        return self._join_and(self._expressions.notNull(expression.term()), exact)
 
-    def _rewrite_comparison(self, kind: str, found: Any) -> Any:
+    def _rewrite_comparison(self, operation: str, expression: Any) -> Any:
         """Rewrites a comparison, so that it is correct for all values except null."""
-        if kind.endswith("STARTS_WITH"):
-            return self._rewrite_prefix(found.term(), str(found.literal().value()), negated=kind.startswith("NOT"))
-        if kind == "NOT_NAN" or not self._is_float(found):
-            return found
-        return self._rewrite_float_comparison(kind, found)
+        if operation.endswith("STARTS_WITH"):
+            return self._rewrite_prefix(
+                expression.term(), str(expression.literal().value()), negated=operation.startswith("NOT")
+            )
+        if operation == "NOT_NAN" or not self._is_float(expression):
+            return expression
+        return self._rewrite_float_comparison(operation, expression)
 
-    def _rewrite_float_comparison(self, kind: str, found: Any) -> Any:
+    def _rewrite_float_comparison(self, operation: str, expression: Any) -> Any:
         """Rewrites a comparison of a floating-point column to Spark's order of values.
 
         Only zero gets a new literal: Python would return a Java `float` as a `double`, and Iceberg treats infinity as
         a value that a `float` cannot have. The expression must exclude NaN explicitly: where a file does not count
         NaN, Iceberg assumes that it has none.
         """
-        term, expressions = found.term(), self._expressions
-        if kind in {"IN", "NOT_IN"}:
-            has_zero = any(literal.value() == 0 for literal in self._gateway.members(found.literals()))
+        term, expressions = expression.term(), self._expressions
+        if operation in {"IN", "NOT_IN"}:
+            has_zero = any(literal.value() == 0 for literal in self._gateway.members(expression.literals()))
         else:
-            has_zero = found.literal().value() == 0
-        if kind == "NOT_IN":
-            return self._join_and(found, self._differs_from_zero(term)) if has_zero else found
-        if kind == "NOT_EQ":
-            return self._differs_from_zero(term) if has_zero else found
-        if kind in {"GT", "GT_EQ"}:
-            return self._join_or(self._compare_with_zero(kind, term) if has_zero else found, expressions.isNaN(term))
-        if kind == "IN" and has_zero:
-            found = self._join_or(found, self._equals_zero(term))
+            has_zero = expression.literal().value() == 0
+        if operation == "NOT_IN":
+            return self._join_and(expression, self._differs_from_zero(term)) if has_zero else expression
+        if operation == "NOT_EQ":
+            return self._differs_from_zero(term) if has_zero else expression
+        if operation in {"GT", "GT_EQ"}:
+            return self._join_or(
+                self._compare_with_zero(operation, term) if has_zero else expression, expressions.isNaN(term)
+            )
+        if operation == "IN" and has_zero:
+            expression = self._join_or(expression, self._equals_zero(term))
         elif has_zero:
-            found = self._equals_zero(term) if kind == "EQ" else self._compare_with_zero(kind, term)
-        return self._join_and(expressions.notNaN(term), found)
+            expression = self._equals_zero(term) if operation == "EQ" else self._compare_with_zero(operation, term)
+        return self._join_and(expressions.notNaN(term), expression)
 
-    def _compare_with_zero(self, kind: str, term: Any) -> Any:
-        return getattr(self._expressions, _ORDERED[kind])(term, _ZEROS[kind])
+    def _compare_with_zero(self, operation: str, term: Any) -> Any:
+        return getattr(self._expressions, _ORDERED[operation])(term, _ZEROS[operation])
 
     def _equals_zero(self, term: Any) -> Any:
         return self._join_and(self._compare_with_zero("GT_EQ", term), self._compare_with_zero("LT_EQ", term))
@@ -103,11 +107,11 @@ class SqlLogic:
         above = expressions.greaterThanOrEqual(term, prefix)
         return above if after is None else self._join_and(above, expressions.lessThan(term, after))
 
-    def _is_float(self, found: Any) -> bool:
+    def _is_float(self, expression: Any) -> bool:
         if not self._has_floats:
             return False
-        kind = self._schema.findType(found.ref().name())
-        return kind is not None and str(kind.typeId().name()) in {"FLOAT", "DOUBLE"}
+        java_type = self._schema.findType(expression.ref().name())
+        return java_type is not None and str(java_type.typeId().name()) in {"FLOAT", "DOUBLE"}
 
     def _join_and(self, left: Any, right: Any) -> Any:
         join: Callable[[Any, Any], Any] = getattr(self._expressions, "and")

@@ -154,9 +154,9 @@ class TableHandle:
         for snapshot in self.document["snapshots"]:
             if snapshot["snapshot-id"] == snapshot_id:
                 return dict(snapshot)
-        found = read_snapshot_document(self.gateway, self.state.current, snapshot_id)
-        assert found is not None
-        return found
+        document = read_snapshot_document(self.gateway, self.state.current, snapshot_id)
+        assert document is not None
+        return document
 
     @cached_property
     def io(self) -> FileIO:

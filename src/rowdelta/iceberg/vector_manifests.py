@@ -106,8 +106,8 @@ class VectorManifests:
         reference = base.ref(branch)
         if reference is None:
             return None
-        found = base.snapshot(reference.snapshotId())
-        return dict(json.loads(self._handle.gateway.iceberg.SnapshotParser.toJson(found)))
+        snapshot = base.snapshot(reference.snapshotId())
+        return dict(json.loads(self._handle.gateway.iceberg.SnapshotParser.toJson(snapshot)))
 
     def _may_have_vectors(self, snapshot: dict[str, Any]) -> bool:
         """Whether the snapshot may have vectors. Its summary does not prove it: the totals of other writers may drift.
@@ -169,9 +169,9 @@ class VectorManifests:
             status = ("existing", "added", "deleted")[entry["status"]]
             counts[f"{status}_files_count"] += 1
             counts[f"{status}_rows_count"] += entry["data_file"]["record_count"]
-        made = {**record, **counts, "manifest_path": path, "manifest_length": len(data)}
-        self._entries[path] = self._handle.manifests.read_back(made, data)
-        return made
+        manifest = {**record, **counts, "manifest_path": path, "manifest_length": len(data)}
+        self._entries[path] = self._handle.manifests.read_back(manifest, data)
+        return manifest
 
     def _check_readable(self, snapshot: dict[str, Any], paths: list[str], specs: Any) -> None:
         """Reads the new files from memory with Iceberg's own reader: what it cannot read is not committed.
@@ -192,13 +192,13 @@ class VectorManifests:
             for path, data in self._to_write:
                 files.addFile(path, data)
                 added.append(path)
-            made = iceberg.SnapshotParser.fromJson(json.dumps(snapshot))
-            manifests = made.deleteManifests(files)
-            found = {}
+            parsed = iceberg.SnapshotParser.fromJson(json.dumps(snapshot))
+            manifests = parsed.deleteManifests(files)
+            counts = {}
             for index, path in enumerate(paths):
                 if path in self._entries:
                     reader = iceberg.ManifestFiles.readDeleteManifest(manifests.get(index), files, specs)
-                    found[path] = int(size(reader))
+                    counts[path] = int(size(reader))
                     reader.close()
         except JavaError as error:
             raise FormatError(
@@ -208,9 +208,9 @@ class VectorManifests:
         finally:
             for path in added:
                 files.deleteFile(path)  # all instances of the class share their files
-        if found != self._entries:
+        if counts != self._entries:
             raise FormatError(
-                f"Iceberg reads {sum(found.values())} deletes in manifests of {sum(self._entries.values())}",
+                f"Iceberg reads {sum(counts.values())} deletes in manifests of {sum(self._entries.values())}",
                 hint="nothing was committed; please report this with the table's schema and partition spec",
             )
 

@@ -21,12 +21,12 @@ def unpartitioned_spec(handle: TableHandle) -> PartitionSpec:
     def add(builder: Any) -> Any | None:
         return builder.addPartitionSpec(unbound()) if _find_spec(handle) is None else None
 
-    found = _find_spec(handle)
-    if found is None:
+    spec = _find_spec(handle)
+    if spec is None:
         commit_metadata(handle, add, "a spec without partitions was added")
-        found = _find_spec(handle)
-    assert found is not None
-    return found
+        spec = _find_spec(handle)
+    assert spec is not None
+    return spec
 
 
 def _find_spec(handle: TableHandle) -> PartitionSpec | None:

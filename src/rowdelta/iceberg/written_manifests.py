@@ -64,6 +64,6 @@ class WrittenManifests:
 
 
 def _find_field(gateway: Gateway, name: str) -> Any:
-    found = gateway.java_class(_PRODUCER).getDeclaredField(name)
-    found.setAccessible(True)
-    return found
+    java_field = gateway.java_class(_PRODUCER).getDeclaredField(name)
+    java_field.setAccessible(True)
+    return java_field
