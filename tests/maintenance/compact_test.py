@@ -121,7 +121,7 @@ def test_a_difference_is_refused_and_leaves_nothing(
     ],
 )
 def test_deletes_on_partitions_whose_column_was_dropped_are_applied_by_the_rewrite(
-    spark: SparkSession, table_name: str, scope: str, encoding: str
+    spark: SparkSession, table_name: str, scope: rd.Scope, encoding: rd.Encoding
 ) -> None:
     columns = "id bigint, region string"
     table = create(spark, table_name, columns, "region", properties=VECTORS)

@@ -40,7 +40,7 @@ def test_every_encoding_becomes_positions_in_one_snapshot(spark: SparkSession, t
     schema = "id bigint, s string, v string"
     one_file(spark, [(i, f"s{i}", "old") for i in range(20)], schema).writeTo(table_name).append()
     table.delete("id IN (0, 1)").execute()
-    encodings = ("full-row", "deletion-vector", "hash-map") if version > 2 else ("full-row",) * 3
+    encodings: list[rd.Encoding] = ["full-row", "deletion-vector", "hash-map"] if version > 2 else ["full-row"] * 3
     table.delete_keys(keys(spark, 1, 2), "id", encoding=encodings[0]).execute()
     table.delete_keys(keys(spark, 2, 3, None), "id", encoding=encodings[1]).execute()
     one_file(spark, [(3, "s3", "new"), (None, "s", "new")], schema).writeTo(table_name).append()
@@ -97,7 +97,7 @@ def work_files(spark: SparkSession, operation: Resolve) -> Sequence[tuple[str, .
 @pytest.mark.parametrize("version", [2, 3])
 def test_dangling_deletes_go_without_a_scan(spark: SparkSession, table_name: str, version: int) -> None:
     table = create(spark, table_name, "id bigint, v string", version=version, properties=VECTORS)
-    encoding = "deletion-vector" if version > 2 else "full-row"
+    encoding: rd.Encoding = "deletion-vector" if version > 2 else "full-row"
     table.delete_keys(keys(spark, 1, 2), "id", encoding=encoding).execute()  # older than all data
     append_ids(spark, table_name, [*range(10), 100])
     table.delete_keys(keys(spark, 1000), "id", encoding="full-row").execute()  # outside of all bounds

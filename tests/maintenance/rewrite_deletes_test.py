@@ -232,7 +232,7 @@ def test_what_makes_no_sense_is_refused_and_a_difference_too(
     table = create(spark, table_name, "id bigint, v string")
     assert "nothing to do" in str(table.rewrite_deletes().plan())
     with pytest.raises(rd.InputError, match="unknown encoding 'dv'"):
-        table.rewrite_deletes("dv")
+        table.rewrite_deletes("dv")  # type: ignore[arg-type]
     with pytest.raises(rd.InputError, match="target_size='big' is not a size"):
         table.rewrite_deletes(target_size="big")
     with pytest.raises(rd.InputError, match="less than one"):

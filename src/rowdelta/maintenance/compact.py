@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.change import DroppedPartitionError, Operation, Plan, Result, open_target
+from rowdelta.choices import CompactStrategy, check_choice
 from rowdelta.errors import CommitConflictError, InputError
 from rowdelta.iceberg import TableHandle, call_procedure, create_branch, drop_branch, fast_forward, snapshot_files
 from rowdelta.maintenance.conflict_checks import tried_again
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from rowdelta.maintenance.progress import OnProgress
 
 log: Final = logging.getLogger("rowdelta")
-STRATEGIES: Final = ("binpack", "sort", "zorder")
 DANGLING: Final = "remove-dangling-deletes"
 _ATTEMPTS: Final = 3
 
@@ -73,14 +73,13 @@ class CompactResult(Result):
 class CompactOptions:
     """What Iceberg's rewrite is asked to do; see `Table.compact`."""
 
-    strategy: str = "binpack"
+    strategy: CompactStrategy = "binpack"
     sort_order: str | None = None
     where: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise InputError(f"unknown strategy {self.strategy!r}", hint=f"use {', '.join(STRATEGIES)}")
+        check_choice("strategy", self.strategy, CompactStrategy)
         if self.strategy == "binpack" and self.sort_order is not None:
             raise InputError("binpack takes no sort_order", hint="use strategy='sort'")
         if self.strategy == "zorder" and not self.sort_order:

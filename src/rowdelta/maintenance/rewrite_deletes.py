@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.change import Operation, Plan, Result, apply, as_content_file, open_target
+from rowdelta.choices import Encoding, check_choice
 from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.errors import InputError
 from rowdelta.iceberg import RowChange, Validation, build_row_filter, list_delete_files
@@ -78,7 +79,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
     def __init__(
         self,
         handle: TableHandle,
-        target_encoding: str | None,
+        target_encoding: Encoding | None,
         where: str | Column | None,
         *,
         min_input_files: int = DEFAULT_MIN_INPUT_FILES,
@@ -88,9 +89,8 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
     ) -> None:
         if min_input_files < 1:
             raise InputError(f"min_input_files={min_input_files} is less than one")
-        known = [encoding.shown(FileContent.EQUALITY) for encoding in DeleteEncoding]
-        if target_encoding is not None and target_encoding not in {*known, DeleteEncoding.DELETION_VECTOR.value}:
-            raise InputError(f"unknown encoding {target_encoding!r}", hint=f"use {', '.join(known)}")
+        if target_encoding is not None:
+            check_choice("encoding", target_encoding, Encoding)
         self._handle = handle
         self._target = None if target_encoding is None else DeleteEncoding.from_name(target_encoding)
         self._where = None if where is None else check_expression(handle.gateway, where, "where")
