@@ -10,7 +10,7 @@ from rowdelta.maintenance.progress import OnProgress, Progress
 from rowdelta.maintenance.remove_dangling import RemoveDangling, RemoveDanglingResult
 from rowdelta.maintenance.remove_orphans import OrphansResult, RemoveOrphans
 from rowdelta.maintenance.resolve import Resolve, ResolveResult
-from rowdelta.maintenance.restore_offsets import mend_places
+from rowdelta.maintenance.restore_offsets import restore_vector_offsets
 from rowdelta.maintenance.rewrite_deletes import DEFAULT_MIN_INPUT_FILES, RewriteDeletes, RewriteDeletesResult
 
 __all__ = [
@@ -34,6 +34,6 @@ __all__ = [
     "RewriteDeletesResult",
     "cutoff_ms",
     "memory_bytes",
-    "mend_places",
+    "restore_vector_offsets",
     "size_in_bytes",
 ]

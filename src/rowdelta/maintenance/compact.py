@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 from rowdelta.change import DroppedPartitionError, Operation, Plan, Result, open_target
 from rowdelta.errors import CommitConflictError, InputError
 from rowdelta.iceberg import TableHandle, call_procedure, create_branch, drop_branch, fast_forward, snapshot_files
-from rowdelta.maintenance.conflict_checks import tried_again
-from rowdelta.maintenance.dropped_partitions import deletes_for_any_engine, refuse_to_lose_deletes
-from rowdelta.maintenance.partition_filter import covered_deletes, in_partitions
-from rowdelta.maintenance.progress import Portion, reporting
+from rowdelta.maintenance.conflict_checks import retry_conflicts
+from rowdelta.maintenance.dropped_partitions import refuse_to_lose_deletes, write_standard_deletes
+from rowdelta.maintenance.partition_filter import find_covered_deletes, select_by_partition
+from rowdelta.maintenance.progress import Portion, report_progress
 from rowdelta.maintenance.remove_dangling import RemoveDangling
 from rowdelta.maintenance.resolve import Resolve
-from rowdelta.maintenance.spark_progress import watching
-from rowdelta.maintenance.verify import VERIFIED_BELOW, compare, read_all
+from rowdelta.maintenance.spark_progress import watch_jobs
+from rowdelta.maintenance.verify import VERIFIED_BELOW, compare_rows, read_all
 from rowdelta.read import check_vectors, refresh_views
 from rowdelta.spark import check_expression, stop_if_interrupted
 
@@ -167,7 +167,7 @@ class Compact(Operation[CompactResult]):
         files = open_target(self._handle).files
         vectors = [] if files is None else [entry for entry in files.position_deletes if entry.is_deletion_vector]
         if self._options.where is not None and vectors:
-            vectors = in_partitions(self._handle, vectors, self._options.where)
+            vectors = select_by_partition(self._handle, vectors, self._options.where)
         check_vectors(self._handle, vectors)
 
     def execute(self) -> CompactResult:
@@ -181,7 +181,7 @@ class Compact(Operation[CompactResult]):
         started = time.monotonic()
         self._result = CompactResult()
         what = f"compact of {self._handle.name}"
-        self._handle.run_interruptibly(lambda: tried_again(self._run, what, _ATTEMPTS))
+        self._handle.run_interruptibly(lambda: retry_conflicts(self._run, what, _ATTEMPTS))
         return replace(self._result, seconds=time.monotonic() - started)
 
     def _run(self) -> None:
@@ -206,7 +206,7 @@ class Compact(Operation[CompactResult]):
                 self._add(done, equality_deletes=done.equality_deletes, positions=done.positions)
             except DroppedPartitionError as error:
                 log.info("%s; its rewrite of data files applies the equality deletes instead", error.message)
-                self._add(deletes_for_any_engine(handle))
+                self._add(write_standard_deletes(handle))
         self._rewrite(handle)
         dropped = RemoveDangling(handle, self._progress).execute()
         self._add(dropped, dangling=dropped.delete_files_removed)
@@ -227,7 +227,7 @@ class Compact(Operation[CompactResult]):
             if made.id == start.id:
                 return
             stop_if_interrupted()
-            compare(self._live(start.id), self._live(made.id), handle.name)
+            compare_rows(self._live(start.id), self._live(made.id), handle.name)
             try:
                 fast_forward(handle, handle.branch, made.id, start.id)
             except CommitConflictError as error:
@@ -261,8 +261,8 @@ class Compact(Operation[CompactResult]):
         if self._options.where is not None:
             with suppress(InputError):
                 deletes = target.files.equality_deletes
-                covered = covered_deletes(handle, deletes, self._options.where, for_iceberg=True)
-                where = None if covered.left_out else self._options.where
+                covered = find_covered_deletes(handle, deletes, self._options.where, for_iceberg=True)
+                where = None if covered.skipped else self._options.where
         # The rows are compared once, when all is done.
         return Resolve(handle, where, None, self._memory, self._progress, verify=False, partial_progress=False)
 
@@ -287,8 +287,8 @@ class Compact(Operation[CompactResult]):
         assert head is not None
         totals = (int(head.summary.get(f"total-{what}", 0)) for what in ("records", "files-size", "data-files"))
         whole = Portion(*totals)
-        with reporting(f"compact {handle.name}", [whole], self._progress) as reporter:
-            with watching(handle.spark.sparkContext, reporter.within(whole)):
+        with report_progress(f"compact {handle.name}", [whole], self._progress) as reporter:
+            with watch_jobs(handle.spark.sparkContext, reporter.within(whole)):
                 numbers = call_procedure(handle, "rewrite_data_files", arguments)
             reporter.done(whole)
         made = handle.refresh().head(handle.branch)

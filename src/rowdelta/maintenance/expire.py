@@ -11,7 +11,7 @@ from rowdelta.errors import InputError, TableError
 from rowdelta.iceberg import expire_all, expire_own, expiry_between, own_files, plan_expiry, show_to_spark
 from rowdelta.maintenance.file_removal import remove_files
 from rowdelta.maintenance.older_than import cutoff_ms, shown
-from rowdelta.maintenance.progress import searching
+from rowdelta.maintenance.progress import show_search
 from rowdelta.read import refresh_views
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Expire(Operation[ExpireResult]):
         action = f"expire {self._handle.name}"
         owns_data = self.check()
         before = self._handle.whole_document()
-        with searching(action, self._progress):
+        with show_search(action, self._progress):
             if owns_data:
                 files = expire_all(self._handle, self._older_than, self._retain_last)
             else:
@@ -130,11 +130,11 @@ class Expire(Operation[ExpireResult]):
         properties = self._handle.refresh().properties
         if DELTA_SOURCE in properties:
             return False
-        refuse_without_gc(self._handle, "snapshots cannot be expired")
+        require_gc(self._handle, "snapshots cannot be expired")
         return True
 
 
-def refuse_without_gc(handle: TableHandle, what: str) -> None:
+def require_gc(handle: TableHandle, what: str) -> None:
     """Fails where the table says that its files may be shared."""
     value = handle.metadata.properties.get(GC_ENABLED, "true")
     if value.strip().lower() != "true":

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.iceberg import delete_from_storage
-from rowdelta.maintenance.progress import Portion, reporting
+from rowdelta.maintenance.progress import Portion, report_progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ def remove_files(
     gone: Counter[str] = Counter()
     left = iter(parts)
     try:
-        with reporting(action, [Portion(files=len(part)) for _, part in parts], progress) as reporter:
+        with report_progress(action, [Portion(files=len(part)) for _, part in parts], progress) as reporter:
             for kind, part in left:
                 gone[kind] += delete_from_storage(handle, part)
                 reporter.done(Portion(files=len(part)))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from rowdelta.change import Operation, Plan, Result, apply, as_content_file, dropped_partition, open_target
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg import RowChange, Validation, build_row_filter, take_inventory
-from rowdelta.maintenance.conflict_checks import steady_files, tried_again
-from rowdelta.maintenance.file_groups import deletes_portion
-from rowdelta.maintenance.progress import reporting, searching
-from rowdelta.maintenance.restore_offsets import mend_places
+from rowdelta.maintenance.conflict_checks import build_data_file_check, retry_conflicts
+from rowdelta.maintenance.file_groups import measure_deletes
+from rowdelta.maintenance.progress import report_progress, show_search
+from rowdelta.maintenance.restore_offsets import restore_vector_offsets
 
 if TYPE_CHECKING:
     from rowdelta.iceberg import DeleteEntry, SnapshotFiles, TableHandle
@@ -64,24 +64,26 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
         """Drops them in one snapshot; where there are none, nothing happens."""
         started = time.monotonic()
         what = f"removal of dangling deletes of {self._handle.name}"
-        result = self._handle.run_interruptibly(lambda: tried_again(self._run, what))
+        result = self._handle.run_interruptibly(lambda: retry_conflicts(self._run, what))
         return replace(result, seconds=time.monotonic() - started)
 
     def _run(self) -> RemoveDanglingResult:
         action = f"remove dangling deletes of {self._handle.name}"
-        with searching(action, self._progress):
+        with show_search(action, self._progress):
             found = self._look()
-            if found.files is not None and found.removable and mend_places(self._handle, found.files):
+            if found.files is not None and found.removable and restore_vector_offsets(self._handle, found.files):
                 found = self._look()
         files, dangling = found.files, found.removable
         if files is None or not dangling:
             return RemoveDanglingResult(left=found.left)
         newest = max((e.sequence_number for e in dangling if e.content is FileContent.EQUALITY), default=0)
         validation = Validation(
-            files.snapshot.id, build_row_filter(self._handle, None), further=steady_files(files, frozenset(), newest)
+            files.snapshot.id,
+            build_row_filter(self._handle, None),
+            further=build_data_file_check(files, frozenset(), newest),
         )
-        whole = deletes_portion(dangling)
-        with reporting(action, [whole], self._progress) as reporter:
+        whole = measure_deletes(dangling)
+        with report_progress(action, [whole], self._progress) as reporter:
             gone = [as_content_file(self._handle, entry) for entry in dangling]
             snapshot = apply(self._handle, RowChange(removed_deletes=gone, validation=validation))
             reporter.done(whole)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 from rowdelta.change import Operation, Plan, Result
 from rowdelta.errors import InputError
 from rowdelta.iceberg import find_orphans
-from rowdelta.maintenance.expire import refuse_without_gc
+from rowdelta.maintenance.expire import require_gc
 from rowdelta.maintenance.file_removal import remove_files
 from rowdelta.maintenance.older_than import cutoff_ms, shown
-from rowdelta.maintenance.progress import searching
+from rowdelta.maintenance.progress import show_search
 
 if TYPE_CHECKING:
     from rowdelta.iceberg import TableHandle
@@ -80,7 +80,7 @@ class RemoveOrphans(Operation[OrphansResult]):
     def _remove(self) -> OrphansResult:
         started = time.monotonic()
         action = f"remove orphan files of {self._handle.name}"
-        with searching(action, self._progress):
+        with show_search(action, self._progress):
             found = self._find()
         wanted = {} if self._dry_run else {"orphans": found}
         gone = remove_files(self._handle, action, wanted, self._progress, all_the_same=False)
@@ -93,5 +93,5 @@ class RemoveOrphans(Operation[OrphansResult]):
 
     def _find(self) -> list[str]:
         self._handle.refresh()
-        refuse_without_gc(self._handle, "orphan files cannot be told from others")
+        require_gc(self._handle, "orphan files cannot be told from others")
         return find_orphans(self._handle, self._older_than)

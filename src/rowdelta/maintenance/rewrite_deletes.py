@@ -10,14 +10,14 @@ from rowdelta.change import Operation, Plan, Result, apply, as_content_file, ope
 from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.errors import InputError
 from rowdelta.iceberg import RowChange, Validation, build_row_filter, list_delete_files
-from rowdelta.maintenance.conflict_checks import tried_again
-from rowdelta.maintenance.file_groups import deletes_portion, size_in_bytes
-from rowdelta.maintenance.progress import reporting
-from rowdelta.maintenance.restore_offsets import mend_places
+from rowdelta.maintenance.conflict_checks import retry_conflicts
+from rowdelta.maintenance.file_groups import measure_deletes, size_in_bytes
+from rowdelta.maintenance.progress import report_progress
+from rowdelta.maintenance.restore_offsets import restore_vector_offsets
 from rowdelta.maintenance.rewrite_equality import EqualityRewrite
-from rowdelta.maintenance.rewrite_positions import plan_positions
-from rowdelta.maintenance.same_keys import same_keys
-from rowdelta.maintenance.verify import VERIFIED_BELOW, same_rows
+from rowdelta.maintenance.rewrite_positions import plan_position_rewrite
+from rowdelta.maintenance.verify import VERIFIED_BELOW, build_row_check
+from rowdelta.maintenance.verify_keys import build_key_check
 from rowdelta.read import check_vectors
 from rowdelta.spark import check_expression
 
@@ -127,7 +127,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
         started = time.monotonic()
         self._result = RewriteDeletesResult()
         what = f"rewrite of the deletes of {self._handle.name}"
-        self._handle.run_interruptibly(lambda: tried_again(self._run, what))
+        self._handle.run_interruptibly(lambda: retry_conflicts(self._run, what))
         return replace(self._result, seconds=time.monotonic() - started)
 
     def _look(self) -> _Work | None:
@@ -147,7 +147,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
         equality = EqualityRewrite(self._handle, files, self._target, self._min_input_files)
         groups = equality.groups(entry for entry in entries if entry.content is FileContent.EQUALITY)
         some = [entry for entry in entries if entry.content is FileContent.POSITION]
-        positions = plan_positions(self._handle, files, some, self._min_input_files, self._target_size)
+        positions = plan_position_rewrite(self._handle, files, some, self._min_input_files, self._target_size)
         size = sum(file.size_in_bytes for file in positions.data.values())
         return _Work(files, equality, groups, positions, size)
 
@@ -156,7 +156,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
 
     def _run(self) -> None:
         work = self._look()
-        if work is not None and mend_places(self._handle, work.files):
+        if work is not None and restore_vector_offsets(self._handle, work.files):
             work = self._look()
         if work is None:
             return
@@ -171,11 +171,11 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
             entries = work.positions.entries
             with self._reporting("position", [entries]) as reporter:
                 self._commit(work.positions.change(verify=self._verified(work)), positions=len(entries))
-                reporter.done(deletes_portion(entries))
+                reporter.done(measure_deletes(entries))
 
     def _reporting(self, kind: str, groups: Sequence[Sequence[DeleteEntry]]) -> AbstractContextManager[Reporter]:
         action = f"rewrite {kind} deletes of {self._handle.name}"
-        return reporting(action, list(map(deletes_portion, groups)), self._progress)
+        return report_progress(action, list(map(measure_deletes, groups)), self._progress)
 
     def _equality_change(self, work: _Work) -> RowChange:
         new: list[NewDelete] = []
@@ -183,13 +183,13 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
             with self._reporting("equality", [group.entries for group in work.groups]) as reporter:
                 for group in work.groups:
                     new.append(work.equality.write(group))
-                    reporter.done(deletes_portion(group.entries))
+                    reporter.done(measure_deletes(group.entries))
         except BaseException:
             self._handle.io.discard([made.file.path for made in new])
             raise
         old = [as_content_file(self._handle, entry) for group in work.groups for entry in group.entries]
-        checks = [same_keys(work.files, work.groups, [made.file.path for made in new])]
-        checks += [same_rows()] if self._verified(work) else []
+        checks = [build_key_check(work.files, work.groups, [made.file.path for made in new])]
+        checks += [build_row_check()] if self._verified(work) else []
 
         def check(made: Uncommitted) -> None:
             for each in checks:

@@ -21,9 +21,9 @@ from rowdelta.change import (
     write_positions,
 )
 from rowdelta.iceberg import RowChange, Validation, build_row_filter, footer, position_rows, take_inventory
-from rowdelta.maintenance.conflict_checks import all_of, steady_files
-from rowdelta.maintenance.file_groups import packed
-from rowdelta.maintenance.verify import same_rows
+from rowdelta.maintenance.conflict_checks import build_data_file_check, combine_checks
+from rowdelta.maintenance.file_groups import pack
+from rowdelta.maintenance.verify import build_row_check
 from rowdelta.spark import arrow_frame
 
 if TYPE_CHECKING:
@@ -68,12 +68,12 @@ class PositionRewrite:
         """Writes the new deletes, and puts them in the place of the old ones."""
         touched = self._touched()
         paths = {file.path for file in touched}
-        checks = [steady_files(self.files, paths, 0), *([same_rows()] if verify else [])]
+        checks = [build_data_file_check(self.files, paths, 0), *([build_row_check()] if verify else [])]
         validation = Validation(
             snapshot_id=self.files.snapshot.id,
             row_filter=build_row_filter(self.handle, None),
             data_files=sorted(paths),
-            further=all_of(checks),
+            further=combine_checks(checks),
         )
         gone = [as_content_file(self.handle, entry) for entry in self.entries]
         new, replaced = self._write(touched)
@@ -90,7 +90,7 @@ class PositionRewrite:
         new: list[NewDelete] = []
         replaced: list[ContentFile] = []
         try:
-            for chunk in packed(touched, needs, self.target_size):
+            for chunk in pack(touched, needs, self.target_size):
                 written = write_positions(self.handle, self.files, chunk)
                 written.save(self.handle)
                 new, replaced = [*new, *written.deletes], [*replaced, *written.replaced]
@@ -157,11 +157,11 @@ def _worth_moving(
     small = {path for path, size in sizes.items() if size < _SMALL * target_size}
     dead = {path for path in sizes.keys() - small if is_dead(path, sizes[path])}
     moved = [entry for entry in vectors if entry.path in small | dead]
-    fewer = len(packed(moved, list(map(_size, moved)), target_size)) < len(small)
+    fewer = len(pack(moved, list(map(_size, moved)), target_size)) < len(small)
     return moved if dead or (fewer and len(small) >= min_input_files) else []
 
 
-def plan_positions(
+def plan_position_rewrite(
     handle: TableHandle,
     files: SnapshotFiles,
     selected: Iterable[DeleteEntry],

@@ -43,7 +43,7 @@ _STORED_AS: Final = {
 }
 
 
-def same_keys(
+def build_key_check(
     files: SnapshotFiles, groups: Sequence[EqualityGroup], paths: Sequence[str]
 ) -> Callable[[Uncommitted], None]:
     """A check that each new delete file holds the keys of the group that it replaces; it runs once.
