@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from rowdelta.iceberg import DeleteEntry, Field, SnapshotFiles, TableHandle, Uncommitted
-    from rowdelta.maintenance.rewrite_equality import EqualityGroup
+    from rowdelta.maintenance.equality_groups import EqualityGroup
     from rowdelta.read import IntegerKeys
 
 _FILE: Final = "file"
