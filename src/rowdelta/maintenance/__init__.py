@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rowdelta.maintenance.compact import Compact, CompactOptions, CompactResult
+from rowdelta.maintenance.compact import Compact, CompactResult
+from rowdelta.maintenance.compact_options import CompactOptions
 from rowdelta.maintenance.expire import Expire, ExpireResult
 from rowdelta.maintenance.file_groups import DEFAULT_MEMORY, memory_bytes, size_in_bytes
 from rowdelta.maintenance.older_than import OlderThan, cutoff_ms
