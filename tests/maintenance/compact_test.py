@@ -101,7 +101,7 @@ def test_a_difference_is_refused_and_leaves_nothing(
     def differs(*_: object) -> None:
         raise rd.VerificationError("not the same")
 
-    monkeypatch.setattr("rowdelta.maintenance.compact.compare", differs)
+    monkeypatch.setattr("rowdelta.maintenance.compact.compare_rows", differs)
     with pytest.raises(rd.VerificationError):
         table.compact(options={"rewrite-all": "true"}).execute()
     assert (head(table), stored_files(table)) == state
