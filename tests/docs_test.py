@@ -11,13 +11,14 @@ import doctest
 import importlib
 import inspect
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import yaml
 from typer.testing import CliRunner
 
 import rowdelta as rd
 from rowdelta.cli.app import app
+from rowdelta.encoding import DeleteEncoding
 from scripts.diagrams import DRAWINGS, IMAGES
 from scripts.support_table import README, with_table
 from tests.support.examples import DOCS, ROOT
@@ -115,8 +116,20 @@ def test_every_page_that_explains_order_by_says_that_it_orders_one_batch() -> No
 
 def test_the_reference_has_every_public_name() -> None:
     shown = {name.rpartition(".")[2] for name, _ in shown_names()}
-    assert {*rd.__all__, *rd.cdc.__all__} - {"__version__", "cdc"} <= shown
+    words = {name for name in rd.__all__ if get_origin(getattr(rd, name)) is Literal}
+    assert {*rd.__all__, *rd.cdc.__all__} - {"__version__", "cdc"} - words <= shown
     assert {f"rowdelta.Table.{name}" for name in own_members(rd.Table)} <= {name for name, _ in shown_names()}
+
+
+def test_the_reference_lists_the_values_of_every_argument_type() -> None:
+    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    listed = {
+        name: re.findall(r"`([^`]+)`", values)
+        for name, values in re.findall(r"^\| `rd\.(\w+)` \|.*\|(.*)\|$", text, re.MULTILINE)
+    }
+    choices = {name: getattr(rd, name) for name in rd.__all__ if get_origin(getattr(rd, name)) is Literal}
+    assert listed == {name: list(get_args(choice)) for name, choice in choices.items()}
+    assert {str(encoding) for encoding in DeleteEncoding} <= set(get_args(rd.Encoding))
 
 
 def test_every_name_of_the_reference_has_an_example_that_is_run() -> None:

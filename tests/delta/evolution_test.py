@@ -104,7 +104,7 @@ def test_column_mapping_can_be_turned_on_later(spark: SparkSession, table_name: 
 
 @pytest.mark.parametrize("stats", ["log", "footer"])
 def test_bounds_prune_and_never_answer_wrongly(
-    spark: SparkSession, table_name: str, tmp_path: Path, stats: str
+    spark: SparkSession, table_name: str, tmp_path: Path, stats: rd.MetricsSource
 ) -> None:
     """Delta keeps times in milliseconds; min() and max() must give all digits all the same."""
     path = str(tmp_path / "orders")

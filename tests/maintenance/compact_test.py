@@ -101,7 +101,7 @@ def test_a_difference_is_refused_and_leaves_nothing(
     def differs(*_: object) -> None:
         raise rd.VerificationError("not the same")
 
-    monkeypatch.setattr("rowdelta.maintenance.compact.compare", differs)
+    monkeypatch.setattr("rowdelta.maintenance.compact.compare_rows", differs)
     with pytest.raises(rd.VerificationError):
         table.compact(options={"rewrite-all": "true"}).execute()
     assert (head(table), stored_files(table)) == state
@@ -121,7 +121,7 @@ def test_a_difference_is_refused_and_leaves_nothing(
     ],
 )
 def test_deletes_on_partitions_whose_column_was_dropped_are_applied_by_the_rewrite(
-    spark: SparkSession, table_name: str, scope: str, encoding: str
+    spark: SparkSession, table_name: str, scope: rd.Scope, encoding: rd.Encoding
 ) -> None:
     columns = "id bigint, region string"
     table = create(spark, table_name, columns, "region", properties=VECTORS)

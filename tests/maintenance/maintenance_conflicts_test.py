@@ -12,7 +12,7 @@ import rowdelta as rd
 from rowdelta.iceberg import call_procedure, stage_rows
 from rowdelta.iceberg.content_files import from_java, to_java
 from rowdelta.maintenance import compact
-from rowdelta.maintenance.verify import compare
+from rowdelta.maintenance.verify import compare_rows
 from tests.support.frames import rows
 from tests.support.tables import (
     EDV,
@@ -238,7 +238,7 @@ def test_conflicts_without_end_are_an_error_and_leave_nothing(
     def conflict(*_: object) -> None:
         raise rd.CommitConflictError("again and again")
 
-    monkeypatch.setattr("rowdelta.maintenance.resolve_attempt.steady_files", lambda *_: conflict)
+    monkeypatch.setattr("rowdelta.maintenance.resolve_attempt.build_data_file_check", lambda *_: conflict)
     with pytest.raises(rd.CommitConflictError, match="again and again"):
         table.resolve().execute()
     assert (head(table), stored_files(table)) == state
@@ -262,9 +262,9 @@ def test_what_others_commit_during_a_compaction_is_kept(
         if not done:
             done.append(1)
             changes[change]()
-        compare(before, after, name)
+        compare_rows(before, after, name)
 
-    monkeypatch.setattr("rowdelta.maintenance.compact.compare", interfere)
+    monkeypatch.setattr("rowdelta.maintenance.compact.compare_rows", interfere)
     result = table.compact(options={"rewrite-all": "true"}).execute()
     assert done
     assert result.verified

@@ -10,6 +10,7 @@ import rowdelta as rd
 from rowdelta.change import POSITION
 from rowdelta.change.position_files import Written
 from rowdelta.iceberg import ContentFile
+from rowdelta.maintenance.resolve_attempt import find_deleted_rows
 from rowdelta.read import live_rows
 from tests.support.frames import assert_same_rows, rows
 from tests.support.tables import EDV, VECTORS, append_ids, create, head, keys, one_file, plan_of, stored_files
@@ -40,7 +41,7 @@ def test_every_encoding_becomes_positions_in_one_snapshot(spark: SparkSession, t
     schema = "id bigint, s string, v string"
     one_file(spark, [(i, f"s{i}", "old") for i in range(20)], schema).writeTo(table_name).append()
     table.delete("id IN (0, 1)").execute()
-    encodings = ("full-row", "deletion-vector", "hash-map") if version > 2 else ("full-row",) * 3
+    encodings: list[rd.Encoding] = ["full-row", "deletion-vector", "hash-map"] if version > 2 else ["full-row"] * 3
     table.delete_keys(keys(spark, 1, 2), "id", encoding=encodings[0]).execute()
     table.delete_keys(keys(spark, 2, 3, None), "id", encoding=encodings[1]).execute()
     one_file(spark, [(3, "s3", "new"), (None, "s", "new")], schema).writeTo(table_name).append()
@@ -71,12 +72,11 @@ def test_only_files_that_hold_a_key_are_scanned_and_only_key_columns(spark: Spar
         append_ids(spark, table_name, range(start, start + 100))
     table.delete_keys(keys(spark, 5, 905), "id").execute()  # the bounds of the keys cover every file
     operation = table.resolve(verify=False)
-    work = operation._look()
-    assert work is not None
-    assert sorted(file.records for file in work.found.files) == [100, 100]
-    frame = work.deleted_rows(work.found.files)
-    plan = plan_of(frame)
-    assert "v#" not in plan
+    attempt = operation._plan_attempt()
+    assert attempt is not None
+    assert sorted(file.records for file in attempt.affected.files) == [100, 100]
+    frame = find_deleted_rows(attempt, attempt.affected.files)
+    assert "v#" not in plan_of(frame)
     assert [row[POSITION] for row in frame.collect()] == [5, 5]
     assert len({row[0] for row in work_files(spark, operation)}) == 2
     result = operation.execute()
@@ -86,18 +86,18 @@ def test_only_files_that_hold_a_key_are_scanned_and_only_key_columns(spark: Spar
 
 def work_files(spark: SparkSession, operation: Resolve) -> Sequence[tuple[str, ...]]:
     """The files that Iceberg plans for the scan of a resolve."""
-    work = operation._look()
-    assert work is not None
-    only = {file.path for file in work.found.files}
-    schema_id = work.handle.metadata.current_schema_id
-    shadow = live_rows(work.handle, work.files, schema_id, ("_file",), only=only).rows
+    attempt = operation._plan_attempt()
+    assert attempt is not None
+    only = {file.path for file in attempt.affected.files}
+    schema_id = attempt.handle.metadata.current_schema_id
+    shadow = live_rows(attempt.handle, attempt.files, schema_id, ("_file",), only=only).rows
     return [tuple(row) for row in shadow.select("_file").distinct().collect()]
 
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_dangling_deletes_go_without_a_scan(spark: SparkSession, table_name: str, version: int) -> None:
     table = create(spark, table_name, "id bigint, v string", version=version, properties=VECTORS)
-    encoding = "deletion-vector" if version > 2 else "full-row"
+    encoding: rd.Encoding = "deletion-vector" if version > 2 else "full-row"
     table.delete_keys(keys(spark, 1, 2), "id", encoding=encoding).execute()  # older than all data
     append_ids(spark, table_name, [*range(10), 100])
     table.delete_keys(keys(spark, 1000), "id", encoding="full-row").execute()  # outside of all bounds
@@ -259,7 +259,7 @@ def test_an_interrupted_run_leaves_a_valid_table_and_no_stray_file(
     # between writing the vectors and committing them
     state = head(table), stored_files(table)
     with monkeypatch.context() as patched:
-        patched.setattr("rowdelta.maintenance.resolve_attempt.steady_files", lambda *_: _interrupted)
+        patched.setattr("rowdelta.maintenance.resolve_attempt.build_data_file_check", lambda *_: _interrupted)
         with pytest.raises(KeyboardInterrupt):
             table.resolve().execute()
     assert (head(table), stored_files(table)) == state

@@ -14,7 +14,8 @@ import rowdelta as rd
 from rowdelta.change import apply, write_vector
 from rowdelta.encoding import DeleteEncoding
 from rowdelta.iceberg import Field, RowChange, snapshot_files
-from rowdelta.maintenance.rewrite_equality import EqualityGroup, EqualityRewrite, _write_keys
+from rowdelta.maintenance.equality_groups import EqualityGroup, find_obstacle
+from rowdelta.maintenance.rewrite_equality import write_key_file
 from tests.support.frames import rows
 from tests.support.tables import VECTORS, append_ids, create, head, keys, one_file, set_properties, stored_files
 
@@ -38,7 +39,7 @@ def test_full_rows_become_vectors_and_back_and_keep_their_age(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Keys of one integer column are compared as bitmaps."""
-    monkeypatch.delattr("rowdelta.maintenance.same_keys._rows")
+    monkeypatch.delattr("rowdelta.maintenance.verify_keys._rows")
     table = create(spark, table_name, SCHEMA, "region", properties=VECTORS)
     some = [(i, region, f"s{i}") for i in range(10) for region in ("EU", "US")]
     one_file(spark, some, SCHEMA).writeTo(table_name).append()
@@ -107,7 +108,7 @@ def _delete_numbers(table: rd.Table, values: Any) -> None:
     handle = table._handle
     column = handle.metadata.schema.find("d")
     group = EqualityGroup((SimpleNamespace(spec_id=0),), (column,), DeleteEncoding.FULL_ROW)  # type: ignore[arg-type]
-    apply(handle, RowChange(deletes=[_write_keys(handle, group, pa.table({str(column.id): values}))]))
+    apply(handle, RowChange(deletes=[write_key_file(handle, group, pa.table({str(column.id): values}))]))
 
 
 def test_many_position_deletes_become_one_for_each_data_file(spark: SparkSession, table_name: str) -> None:
@@ -188,9 +189,9 @@ def files_of_vectors(table: rd.Table) -> Sequence[DeleteEntry]:
 
 def test_a_key_inside_a_struct_is_not_written_as_a_standard_file() -> None:
     anything: Any = None
-    rewrite = EqualityRewrite(anything, anything, DeleteEncoding.FULL_ROW, 2)
     inner = Field(5, "st.a", "long", required=False, path=("st", "a"))
-    assert rewrite._reason((inner,), 1, DeleteEncoding.FULL_ROW, []) == (
+    group = EqualityGroup((), (inner,), DeleteEncoding.FULL_ROW)
+    assert find_obstacle(anything, anything, group, 1) == (
         "key 'st.a' is inside a struct, which cannot be written outside of Spark"
     )
 
@@ -232,7 +233,7 @@ def test_what_makes_no_sense_is_refused_and_a_difference_too(
     table = create(spark, table_name, "id bigint, v string")
     assert "nothing to do" in str(table.rewrite_deletes().plan())
     with pytest.raises(rd.InputError, match="unknown encoding 'dv'"):
-        table.rewrite_deletes("dv")
+        table.rewrite_deletes("dv")  # type: ignore[arg-type]
     with pytest.raises(rd.InputError, match="target_size='big' is not a size"):
         table.rewrite_deletes(target_size="big")
     with pytest.raises(rd.InputError, match="less than one"):

@@ -198,7 +198,7 @@ class Model:
 class Scenario:
     """One history, told to a table and to the model at once."""
 
-    def __init__(self, table: rd.Table, layout: Layout, key: str, encoding: str, donor: Donor) -> None:
+    def __init__(self, table: rd.Table, layout: Layout, key: str, encoding: rd.Encoding, donor: Donor) -> None:
         self.table, self.name, self.layout = table, table.name, layout
         self.spark = table._handle.spark
         self.key, self.encoding, self.donor = KEYS[key], encoding, donor
@@ -223,7 +223,7 @@ class Scenario:
         """Deletes keys, each given by its number and its place; and a key that no row has."""
         keys = [row for row in appended(9) if (row["uid"] % 10, row["uid"] % 100 // 10) in where]
         keys += [self._absent()] if absent else []
-        scope = "global" if self.model.has_other_specs else "auto"
+        scope: rd.Scope = "global" if self.model.has_other_specs else "auto"
         self.model.delete(self.key, keys, scope)
         names = [RENAMED[name] if self.renamed else name for name in self.key]
         types = [f"`{name}` {self._type(old)}" for name, old in zip(names, self.key, strict=True)]
@@ -369,7 +369,7 @@ def test_a_table_reads_as_stock_iceberg_reads_its_equivalent(
     oracle: Callable[[str, str], tuple[Reading, Reading]],
     *,
     version: int,
-    encoding: str,
+    encoding: rd.Encoding,
     key: str,
     layout: str,
 ) -> None:
@@ -387,7 +387,7 @@ def test_a_table_reads_as_stock_iceberg_reads_its_equivalent(
 
 @pytest.mark.parametrize(("version", "encoding", "key", "reason"), IMPOSSIBLE)
 def test_what_cannot_be_is_refused_with_the_reason(
-    spark: SparkSession, table_name: str, *, version: int, encoding: str, key: str, reason: str
+    spark: SparkSession, table_name: str, *, version: int, encoding: rd.Encoding, key: str, reason: str
 ) -> None:
     table = create(spark, table_name, COLUMNS, version=version, properties=VECTORS)
     frame = spark.createDataFrame([(1, 1, 1, "a")], "id bigint, i int, z bigint, s string")

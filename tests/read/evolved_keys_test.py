@@ -36,7 +36,7 @@ PROMOTED = [
 
 @pytest.mark.parametrize(("version", "encoding", "key"), PROMOTED)
 def test_deletes_still_apply_after_a_key_column_was_widened_and_in_the_state_from_before(
-    spark: SparkSession, table_name: str, *, version: int, encoding: str, key: list[str]
+    spark: SparkSession, table_name: str, *, version: int, encoding: rd.Encoding, key: list[str]
 ) -> None:
     columns = "id int, i int, n decimal(10,2), s string"
     table = create(spark, table_name, columns, version=version, properties=VECTORS)
@@ -134,7 +134,7 @@ HOURS = [
 
 @pytest.mark.parametrize("encoding", ["full-row", "deletion-vector"])
 def test_times_without_a_zone_are_the_same_keys_in_every_zone(
-    spark: SparkSession, table_name: str, zone: Any, encoding: str
+    spark: SparkSession, table_name: str, zone: Any, encoding: rd.Encoding
 ) -> None:
     table = create(spark, table_name, "id int, k timestamp_ntz", properties=VECTORS)
     values = list(enumerate(HOURS))

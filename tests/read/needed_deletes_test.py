@@ -37,7 +37,7 @@ def reopened(spark: SparkSession, table: rd.Table) -> rd.Table:
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize(("gone", "is_read"), [((700, 900), False), ((7, 900), True)])
 def test_a_delete_beyond_the_bounds_of_all_data_is_not_read(
-    spark: SparkSession, table_name: str, encoding: str, gone: tuple[int, int], *, is_read: bool
+    spark: SparkSession, table_name: str, encoding: rd.Encoding, gone: tuple[int, int], *, is_read: bool
 ) -> None:
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(10))
@@ -53,7 +53,9 @@ def test_a_delete_beyond_the_bounds_of_all_data_is_not_read(
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_a_delete_that_is_older_than_all_data_is_not_read(spark: SparkSession, table_name: str, encoding: str) -> None:
+def test_a_delete_that_is_older_than_all_data_is_not_read(
+    spark: SparkSession, table_name: str, encoding: rd.Encoding
+) -> None:
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(5))
     table.delete_keys(keys(spark, 3), "id", encoding=encoding).execute()

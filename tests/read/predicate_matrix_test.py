@@ -317,7 +317,7 @@ def roll_back(table: rd.Table, snapshot_id: int) -> None:
     ],
 )
 def test_delete_update_and_merge_change_what_sql_finds(
-    spark: SparkSession, table_name: str, layout: str, version: int, encoding: str | None
+    spark: SparkSession, table_name: str, layout: str, version: int, encoding: rd.Encoding | None
 ) -> None:
     """Where an encoding is given, with equality deletes of other rows."""
     table = make(spark, table_name, layout, version)

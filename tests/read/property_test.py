@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+    import rowdelta as rd
+
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 EDGES = [0, 1, 62, 63, 64, 65, 127, 128, 65534, 65535, 65536, 65537, 2**31, 2**32, 2**40]
 KEYS = st.one_of(
@@ -186,7 +188,7 @@ class Step:
 
     rows: list[tuple[int | None, str | None, str | None]] = field(default_factory=list)
     key: tuple[str, ...] | None = None
-    encoding: str | None = None
+    encoding: rd.Encoding | None = None
 
 
 def steps(version: int) -> st.SearchStrategy[Step]:

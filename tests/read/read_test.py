@@ -263,7 +263,7 @@ ODD = ["with space", "dot.dot", "back`tick", "ünïcode 数", "semi;colon", 'quo
 @pytest.mark.parametrize("encoding", ["deletion-vector", "full-row", "hash-map"])
 @pytest.mark.parametrize("column", ODD)
 def test_any_column_name_works_in_keys_and_partitions(
-    spark: SparkSession, table_name: str, column: str, encoding: str
+    spark: SparkSession, table_name: str, column: str, encoding: rd.Encoding
 ) -> None:
     quoted, part = (f"`{name.replace('`', '``')}`" for name in (column, f"p {column}"))
     columns = f"{quoted} bigint, {part} string"
@@ -474,6 +474,7 @@ def test_one_integer_key_may_be_deleted_in_every_encoding_at_once(spark: SparkSe
     )
     spark.range(0, 10, 1, 1).toDF("k").writeTo(table_name).append()
     table = rd.table(spark, table_name)
-    for key, encoding in enumerate(("full-row", "hash-map", "deletion-vector")):
+    encodings: tuple[rd.Encoding, ...] = ("full-row", "hash-map", "deletion-vector")
+    for key, encoding in enumerate(encodings):
         table.delete_keys(spark.range(key, key + 1).toDF("k"), "k", encoding=encoding).execute()
     assert sorted(row.k for row in table.read().collect()) == list(range(3, 10))

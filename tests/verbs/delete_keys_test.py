@@ -108,7 +108,7 @@ def test_what_a_vector_cannot_hold_falls_back_and_says_why_unless_a_vector_was_a
 
 def test_an_unknown_encoding_is_refused(spark: SparkSession, table_name: str) -> None:
     with pytest.raises(rd.EncodingError, match="unknown delete encoding 'bitmap'"):
-        make(spark, table_name).delete_keys(keys(spark, 1), "id", encoding="bitmap").execute()
+        make(spark, table_name).delete_keys(keys(spark, 1), "id", encoding="bitmap").execute()  # type: ignore[arg-type]
 
 
 def test_a_vector_is_written_where_it_fits_and_the_log_has_the_numbers(
@@ -260,7 +260,7 @@ def test_keys_of_other_types_and_missing_columns_are_errors(spark: SparkSession,
     with pytest.raises(rd.InputError, match="keys must be a DataFrame of Spark, not list"):
         table.delete_keys(cast("Any", [1, 2]), "id")
     with pytest.raises(rd.InputError, match="unknown scope 'everywhere'"):
-        table.delete_keys(keys(spark, 1), "id", scope="everywhere")
+        table.delete_keys(keys(spark, 1), "id", scope="everywhere")  # type: ignore[arg-type]
 
 
 def test_narrower_integers_and_other_cases_of_names_are_fine(spark: SparkSession, table_name: str) -> None:
@@ -280,7 +280,9 @@ KEY_TYPES: list[tuple[str, list[Any]]] = [
 
 
 @pytest.mark.parametrize("encoding", ["full-row", "hash-map"])
-def test_keys_of_every_type_delete_their_rows_alone(spark: SparkSession, table_name: str, encoding: str) -> None:
+def test_keys_of_every_type_delete_their_rows_alone(
+    spark: SparkSession, table_name: str, encoding: rd.Encoding
+) -> None:
     """Three rows for each type, with two values and a null in its column; the first and the null are deleted."""
     columns = ", ".join(["n int", *(f"k{i} {kind}" for i, (kind, _) in enumerate(KEY_TYPES))])
     table = create(spark, table_name, columns, properties=VECTORS)
@@ -349,7 +351,7 @@ PARTITION_TYPES: list[tuple[str, list[Any]]] = [
 @pytest.mark.parametrize("encoding", ["full-row", "deletion-vector", "hash-map"])
 @pytest.mark.parametrize(("kind", "values"), PARTITION_TYPES)
 def test_partitions_of_every_type_are_found(
-    spark: SparkSession, table_name: str, kind: str, values: list[Any], encoding: str
+    spark: SparkSession, table_name: str, kind: str, values: list[Any], encoding: rd.Encoding
 ) -> None:
     columns = f"id bigint, p {kind}"
     table = create(spark, table_name, columns, "p", properties=VECTORS)

@@ -264,7 +264,7 @@ def test_a_vector_of_many_positions_crosses_blocks_and_containers(spark: SparkSe
     ],
 )
 def test_every_verb_sees_only_rows_that_no_key_deletes(
-    spark: SparkSession, encoding: str, mode: str, partitioned_by: str
+    spark: SparkSession, encoding: rd.Encoding, mode: str, partitioned_by: str
 ) -> None:
     """The copy has standard deletes of the same rows."""
     with numbered_copies(spark, partitioned_by, Kind(3, mode), EDV) as pair:

@@ -256,7 +256,7 @@ def test_keys_of_other_types_are_compared_as_spark_does(pair: Copies) -> None:
 
 
 @pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
-def test_a_row_matched_twice_is_an_error_and_changes_nothing(pair: Copies, mode: str) -> None:
+def test_a_row_matched_twice_is_an_error_and_changes_nothing(pair: Copies, mode: rd.Mode) -> None:
     source = changes(pair.spark, 3, 8)
     twice = source.unionAll(source.limit(1))
     before, files = head(pair.table), stored_files(pair.table)

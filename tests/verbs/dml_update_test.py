@@ -274,7 +274,7 @@ def test_a_value_that_does_not_fit_is_refused_and_changes_nothing(
 
 
 @pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
-def test_overflow_is_an_error_whether_or_not_the_session_is_ansi(pair: Copies, mode: str) -> None:
+def test_overflow_is_an_error_whether_or_not_the_session_is_ansi(pair: Copies, mode: rd.Mode) -> None:
     before, files = head(pair.table), stored_files(pair.table)
     for ansi in ("true", "false"):
         pair.spark.conf.set("spark.sql.ansi.enabled", ansi)
@@ -308,9 +308,9 @@ def test_what_makes_no_sense_is_refused_before_anything_is_read(pair: Copies) ->
     with pytest.raises(rd.InputError, match="column 'p' and a field of it are both set"):
         table.update().set("p", "null").set("p.x", "2").execute()
     with pytest.raises(rd.InputError, match="unknown mode 'merge'"):
-        table.update(mode="merge")
+        table.update(mode="merge")  # type: ignore[arg-type]
     with pytest.raises(rd.InputError, match="unknown isolation level 'none'"):
-        table.update(isolation="none")
+        table.update(isolation="none")  # type: ignore[arg-type]
     with pytest.raises(PySparkException, match="nowhere"):
         table.update().set("a", "1").where("nowhere = 1").execute()
     with pytest.raises(PySparkException, match="nowhere"):

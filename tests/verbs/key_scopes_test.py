@@ -51,7 +51,7 @@ def test_keys_reach_rows_of_an_older_spec_and_nothing_beside_them(
     ("encoding", "properties"), [(None, EDV), ("full-row", {}), ("hash-map", {"write.delete.hash-map.enabled": "true"})]
 )
 def test_only_the_key_says_which_rows_go_whatever_else_the_keys_carry(
-    spark: SparkSession, table_name: str, encoding: str | None, properties: dict[str, str]
+    spark: SparkSession, table_name: str, encoding: rd.Encoding | None, properties: dict[str, str]
 ) -> None:
     """Events of deletes carry the time of the deletion, not that of the row."""
     table = create(spark, table_name, "id bigint, ts timestamp, v string", "days(ts)", properties=properties)

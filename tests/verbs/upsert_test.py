@@ -84,7 +84,7 @@ def test_a_tie_is_refused_and_leaves_nothing_behind(spark: SparkSession, table_n
     assert found[3] in {"a", "b"}
     assert found[4] == "c"
     with pytest.raises(rd.InputError, match="unknown tie 'first'"):
-        table.upsert(tied, "id", tie="first").execute()
+        table.upsert(tied, "id", tie="first").execute()  # type: ignore[arg-type]
 
 
 def test_copies_of_a_change_are_one_change(spark: SparkSession, table_name: str) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from rowdelta.choices import Isolation, Mode, check_choice
 from rowdelta.errors import InputError, TableError
 from rowdelta.iceberg import SnapshotFiles, Validation, shadow, snapshot_files
 from rowdelta.read import check_clashes, check_deletes, check_names, live_rows, may_hide, with_hidden_floats
@@ -25,8 +26,6 @@ POSITION: Final = "_pos"
 ROW_ID: Final = "_row_id"
 LAST_UPDATED: Final = "_last_updated_sequence_number"
 LINEAGE_VERSION: Final = 3
-MODES: Final = ("merge-on-read", "copy-on-write")
-ISOLATIONS: Final = ("serializable", "snapshot")
 _OURS: Final = "__rd_"
 
 
@@ -151,8 +150,8 @@ def mode_of(handle: TableHandle, verb: str, mode: str | None) -> tuple[str, str]
     """Merge-on-read or copy-on-write for a verb (`delete`, `update`, `merge`), and why."""
     name = f"write.{verb}.mode"
     found = mode or handle.metadata.properties.get(name)
-    if found is not None and found not in MODES:
-        raise InputError(f"unknown mode {found!r}", hint=f"use {' or '.join(MODES)}")
+    if found is not None:
+        check_choice("mode", found, Mode)
     if mode is not None:
         return mode, "as asked"
     if found is not None:
@@ -163,8 +162,7 @@ def mode_of(handle: TableHandle, verb: str, mode: str | None) -> tuple[str, str]
 def isolation_of(handle: TableHandle, verb: str, isolation: str | None) -> str:
     """The isolation level of a verb."""
     found = isolation or handle.metadata.properties.get(f"write.{verb}.isolation-level", "serializable")
-    if found not in ISOLATIONS:
-        raise InputError(f"unknown isolation level {found!r}", hint=f"use {' or '.join(ISOLATIONS)}")
+    check_choice("isolation level", found, Isolation)
     return found
 
 
