@@ -9,7 +9,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from rowdelta.encoding import DeleteEncoding
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import VECTORS, create, one_file
 
 if TYPE_CHECKING:

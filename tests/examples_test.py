@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

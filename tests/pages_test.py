@@ -10,7 +10,7 @@ import pytest
 
 from scripts.support_table import README
 from tests.support.examples import DOCS, EVENTS, blocks, inside, run
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import rowdelta as rd
 from tests.support.events import EventFolder, event
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.sampling import examples
 from tests.support.tables import EDV, create, head
 

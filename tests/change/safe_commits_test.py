@@ -13,7 +13,7 @@ import pytest
 import rowdelta as rd
 from rowdelta.change import apply_change as changes
 from rowdelta.iceberg.file_io import FileIO
-from tests.support.frames import rows
+from tests.support.oracle import rows
 from tests.support.tables import EDV, append_ids, create, keys, one_file, stored_files
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
-from tests.support.frames import rows
+from tests.support.oracle import rows
 from tests.support.tables import EDV, append_ids, create, head, keys, stored_files
 
 if TYPE_CHECKING:

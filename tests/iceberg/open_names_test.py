@@ -9,7 +9,7 @@ import pytest
 
 import rowdelta as rd
 from tests.support.events import EventFolder, event
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import EDV, append_ids, create
 
 if TYPE_CHECKING:

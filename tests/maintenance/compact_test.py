@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
-from tests.support.frames import rows
+from tests.support.oracle import rows
 from tests.support.tables import VECTORS, create, head, keys, one_file, set_properties, stored_files
 
 if TYPE_CHECKING:

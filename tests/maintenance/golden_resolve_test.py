@@ -8,9 +8,9 @@ import pytest
 
 import rowdelta as rd
 from tests.read.golden_read_test import as_facts_write_it, fingerprints
-from tests.support.frames import assert_same_rows
 from tests.support.golden import GOLDEN, MISSING
 from tests.support.golden_tables import golden_tables, install
+from tests.support.oracle import assert_same_rows
 
 if TYPE_CHECKING:
     from pathlib import Path

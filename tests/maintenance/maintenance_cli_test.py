@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rowdelta.cli.app import app
-from tests.support.frames import rows
+from tests.support.oracle import rows
 from tests.support.tables import EDV, append_ids, create, head, keys
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from rowdelta.iceberg import call_procedure, stage_rows
 from rowdelta.iceberg.content_files import from_java, to_java
 from rowdelta.maintenance import compact
 from rowdelta.maintenance.verify import compare
-from tests.support.frames import rows
+from tests.support.oracle import rows
 from tests.support.tables import (
     EDV,
     added_files,

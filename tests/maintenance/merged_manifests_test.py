@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.frames import rows
+from tests.support.oracle import rows
 from tests.support.tables import EDV, create, keys, live_vectors, one_file, set_properties
 
 if TYPE_CHECKING:

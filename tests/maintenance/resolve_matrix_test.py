@@ -17,7 +17,7 @@ from tests.read.conformance_test import (
     mixed,
     name,  # noqa: F401 - a fixture
 )
-from tests.support.frames import rows
+from tests.support.oracle import rows
 from tests.support.tables import VECTORS, create
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.read.property_test import HISTORIES, Step, without
-from tests.support.frames import rows
+from tests.support.oracle import rows
 from tests.support.tables import VECTORS, create, one_file
 
 if TYPE_CHECKING:

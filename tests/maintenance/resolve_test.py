@@ -11,7 +11,7 @@ from rowdelta.change import POSITION
 from rowdelta.change.position_files import Written
 from rowdelta.iceberg import ContentFile
 from rowdelta.read import live_rows
-from tests.support.frames import assert_same_rows, rows
+from tests.support.oracle import assert_same_rows, rows
 from tests.support.tables import EDV, VECTORS, append_ids, create, head, keys, one_file, plan_of, stored_files
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from rowdelta.change import apply, write_vector
 from rowdelta.encoding import DeleteEncoding
 from rowdelta.iceberg import Field, RowChange, snapshot_files
 from rowdelta.maintenance.rewrite_equality import EqualityGroup, EqualityRewrite, _write_keys
-from tests.support.frames import rows
+from tests.support.oracle import rows
 from tests.support.tables import VECTORS, append_ids, create, head, keys, one_file, set_properties, stored_files
 
 if TYPE_CHECKING:

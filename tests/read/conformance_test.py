@@ -17,7 +17,7 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.encoding import DeleteEncoding
-from tests.support.frames import rows
+from tests.support.oracle import rows
 from tests.support.tables import VECTORS, added_files, append_files, create, delete_positions
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.change import integer_batches
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import VECTORS, create, head, one_file
 
 if TYPE_CHECKING:

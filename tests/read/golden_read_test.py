@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - what everybody calls it
 
 import rowdelta as rd
-from tests.support.frames import assert_same_rows
 from tests.support.golden import GOLDEN, MISSING
 from tests.support.golden_tables import GoldenTable, golden_tables, install
+from tests.support.oracle import assert_same_rows
 from tests.support.reduced_tables import write_file_table
 
 if TYPE_CHECKING:

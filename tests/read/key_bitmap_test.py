@@ -13,7 +13,7 @@ from rowdelta.iceberg import snapshot_files
 from rowdelta.read import KeyBits, live_rows
 from rowdelta.read.delete_joins import DeletedKeys
 from rowdelta.read.key_bitmap import FEW_BYTES, MOST_BYTES, bit_words
-from tests.support.frames import rows
+from tests.support.oracle import rows
 from tests.support.tables import EDV, create, one_file
 
 if TYPE_CHECKING:

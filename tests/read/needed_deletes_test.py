@@ -14,7 +14,7 @@ from rowdelta.change import open_target
 from rowdelta.errors import TableError
 from rowdelta.read import needed_deletes as applicable
 from rowdelta.read.needed_deletes import needed_deletes
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import EDV, append_ids, create, keys, one_file, plan_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rowdelta.read import unpack_words
 from rowdelta.read.delete_joins import SIDE, container_condition, container_probe
 from rowdelta.read.merged_keys import NULL_CONTAINER, Level, MergedKeys, container_table, merge, value_table
-from tests.support.frames import rows
+from tests.support.oracle import rows
 from tests.support.tables import VECTORS, create, one_file
 
 if TYPE_CHECKING:

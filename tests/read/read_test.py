@@ -15,7 +15,7 @@ import rowdelta as rd
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg import ContentFile
 from rowdelta.iceberg.content_files import to_java
-from tests.support.frames import assert_same_rows, rows
+from tests.support.oracle import assert_same_rows, rows
 from tests.support.shared_files import share_ids
 from tests.support.tables import EDV, VECTORS, append_ids, create, head, keys, one_file, plan_of, set_properties
 

@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import AnalysisException, ParseException
 
 import rowdelta as rd
-from tests.support.frames import assert_same_rows, rows
+from tests.support.oracle import assert_same_rows, rows
 from tests.support.table_pairs import GONE, Pair, make_pair
 
 if TYPE_CHECKING:

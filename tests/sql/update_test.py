@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 import rowdelta as rd
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import create
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import rowdelta as rd
-from tests.support.frames import assert_same_tables
+from tests.support.oracle import assert_same_tables
 from tests.support.shared_files import share
 from tests.support.tables import create
 

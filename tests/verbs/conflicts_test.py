@@ -17,7 +17,7 @@ from rowdelta.change import Target
 from rowdelta.change import apply_change as changes
 from rowdelta.iceberg import stage_rows
 from rowdelta.iceberg.content_files import from_java, to_java
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.races import Interrupted, assert_no_stray_files
 from tests.support.shared_files import share
 from tests.support.tables import EDV, create, head, stored_files

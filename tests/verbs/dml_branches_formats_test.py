@@ -8,7 +8,7 @@ import pytest
 
 import rowdelta as rd
 from tests.support.copies import KINDS, Copies, Kind, numbered, numbered_copies
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import EDV, head
 
 if TYPE_CHECKING:

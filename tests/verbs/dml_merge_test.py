@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
 from tests.support.copies import COLUMNS, KINDS, Copies, Kind, copies, numbered, numbered_copies
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import head, stored_files
 
 if TYPE_CHECKING:

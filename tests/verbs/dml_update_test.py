@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
 from tests.support.copies import KINDS, Copies, Kind, copies, evolve, numbered, numbered_copies
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import create, head, stored_files
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import EDV, create, keys, one_file
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from rowdelta.verbs import merge_by_join as merge_run
 from rowdelta.verbs.merge_by_bitmap import lookup_of
 from rowdelta.verbs.merge_condition import on_condition
 from rowdelta.verbs.merge_matches import SOURCE
-from tests.support.frames import assert_same_rows, rows
+from tests.support.oracle import assert_same_rows, rows
 from tests.support.tables import EDV, create, head, keys, one_file
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.iceberg import build_row_filter, scan_size
-from tests.support.frames import rows
 from tests.support.local_files import moved_away
+from tests.support.oracle import rows
 from tests.support.tables import EDV, append_ids, create, keys, live_vectors
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from rowdelta.iceberg.vector_manifests import VectorManifests
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.shared_files import share_ids
 from tests.support.tables import (
     EDV,

@@ -13,7 +13,7 @@ import pytest
 from pyspark import InheritableThread
 
 import rowdelta as rd
-from tests.support.frames import rows
+from tests.support.oracle import rows
 from tests.support.tables import EDV, append_ids, create, keys
 
 if TYPE_CHECKING:
