@@ -13,7 +13,7 @@ from rowdelta.iceberg import call_procedure, stage_rows
 from rowdelta.iceberg.content_files import from_java, to_java
 from rowdelta.maintenance import compact
 from rowdelta.maintenance.verify import compare
-from tests.support.oracle import rows
+from tests.support.oracle import assert_same_rows, ids, rows
 from tests.support.tables import (
     EDV,
     added_files,
@@ -41,10 +41,6 @@ def table(spark: SparkSession, table_name: str, request: pytest.FixtureRequest) 
     append_ids(spark, table_name, range(10, 20))
     made.delete_keys(keys(spark, 3, 13), "id").execute()
     return made
-
-
-def ids(table: rd.Table) -> list[int]:
-    return sorted(row.id for row in table.read(columns=["id"]).collect())
 
 
 def stock_ids(table: rd.Table) -> list[int]:
@@ -242,7 +238,7 @@ def test_conflicts_without_end_are_an_error_and_leave_nothing(
     with pytest.raises(rd.CommitConflictError, match="again and again"):
         table.resolve().execute()
     assert (head(table), stored_files(table)) == state
-    assert rows(table.read()) == live
+    assert_same_rows(table.read(), live)
 
 
 @pytest.mark.parametrize("change", ["append", "keys", "positions"])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rowdelta.read import unpack_words
 from rowdelta.read.delete_joins import SIDE, container_condition, container_probe
 from rowdelta.read.merged_keys import NULL_CONTAINER, Level, MergedKeys, container_table, merge, value_table
-from tests.support.oracle import rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import VECTORS, create, one_file
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def test_any_history_leaves_the_rows_that_the_model_has(
                 continue
             table.delete_keys(frame, step.key, encoding=step.encoding, scope="partition").execute()
             live = without(spark, live, step, partitioned_by)
-        assert rows(table.read()) == sorted(live, key=repr)
+        assert_same_rows(table.read(), live)
     finally:
         spark.sql(f"DROP TABLE {name} PURGE")
 

@@ -15,7 +15,7 @@ import rowdelta as rd
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg import ContentFile
 from rowdelta.iceberg.content_files import to_java
-from tests.support.oracle import assert_same_rows, rows
+from tests.support.oracle import assert_same_rows, ids, rows
 from tests.support.shared_files import share_ids
 from tests.support.tables import EDV, VECTORS, append_ids, create, head, keys, one_file, plan_of, set_properties
 
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
-
-
-def ids(table: rd.Table, **how: Any) -> list[int]:
-    return sorted(row[0] for row in table.read(columns=["id"], **how).collect())
 
 
 def make(spark: SparkSession, name: str, *, version: int = 3, partitioned_by: str = "") -> rd.Table:

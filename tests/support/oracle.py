@@ -29,11 +29,6 @@ def ids(table: rd.Table, **options: Any) -> list[int]:
     return sorted(row[0] for row in table.read(columns=["id"], **options).collect())
 
 
-def frame_ids(frame: DataFrame) -> list[int]:
-    """The sorted ids of the rows of a DataFrame, which is read with all of its columns."""
-    return sorted(row.id for row in frame.collect())
-
-
 def assert_same_rows(
     actual: DataFrame | Iterable[tuple[Any, ...]], expected: DataFrame | Iterable[tuple[Any, ...]]
 ) -> None:

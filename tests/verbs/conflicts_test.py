@@ -17,7 +17,7 @@ from rowdelta.change import Target
 from rowdelta.change import apply_change as changes
 from rowdelta.iceberg import stage_rows
 from rowdelta.iceberg.content_files import from_java, to_java
-from tests.support.oracle import assert_same_rows
+from tests.support.oracle import assert_same_rows, ids
 from tests.support.races import Interrupted, assert_no_stray_files
 from tests.support.shared_files import share
 from tests.support.tables import EDV, create, head, stored_files
@@ -68,10 +68,6 @@ def rows(spark: SparkSession, start: int, stop: int, text: str = "v") -> DataFra
 def some_keys(spark: SparkSession, *some: int) -> DataFrame:
     """Keys with the partitions that they are in."""
     return spark.createDataFrame([(key, key // 10) for key in some], "id bigint, part int")
-
-
-def ids(table: rd.Table) -> list[int]:
-    return sorted(row.id for row in table.read(columns=["id"]).collect())
 
 
 @contextmanager

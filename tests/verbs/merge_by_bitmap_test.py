@@ -67,7 +67,7 @@ def test_a_merge_gives_what_icebergs_sql_gives(
     source.createOrReplaceTempView("source")
     result = ours.merge(source, on="id").when_matched_update_all().when_not_matched_insert_all().execute()
     spark.sql(MERGE.format(theirs))
-    assert rows(spark.table(table_name)) == rows(spark.table(theirs))
+    assert_same_rows(spark.table(table_name), spark.table(theirs))
     lineage = "id", "v", "_row_id", "_last_updated_sequence_number"
     kept = spark.table(table_name).select(*lineage).where("_row_id < 8").orderBy("_row_id").collect()
     assert [row._row_id for row in kept] == list(range(8))
@@ -99,7 +99,7 @@ def test_a_merge_with_conditions_gives_what_icebergs_sql_gives(
     merge = merge.when_matched_update({"v": "concat(t.v, s.v)"}, "t.v <> 'twice'")
     merge.when_not_matched_insert({"id": "s.id", "v": "upper(s.v)"}, "s.id IS NOT NULL").execute()
     spark.sql(CONDITIONAL.format(theirs, on))
-    assert rows(ours.read()) == rows(spark.table(theirs))
+    assert_same_rows(ours.read(), spark.table(theirs))
     assert used == [name not in {"far", "nulls", "empty"}]
     spark.sql(f"DROP TABLE {theirs}")
 
