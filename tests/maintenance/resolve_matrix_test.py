@@ -17,7 +17,7 @@ from tests.read.conformance_test import (
     mixed,
     name,  # noqa: F401 - a fixture
 )
-from tests.support.oracle import rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import VECTORS, create
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def test_stock_iceberg_reads_a_resolved_table_as_the_model_has_it(spark: SparkSe
         result = table.resolve(verify=False).execute()
         assert result.equality_deletes > 0
         assert {row.content for row in table.delete_files().select("content").collect()} <= {"position"}
-        assert repr(rows(spark.table(table.name))) == repr(scenario.expected())
+        assert_same_rows(spark.table(table.name), scenario.expected())
 
 
 @pytest.mark.parametrize("scenario", CASES[::5], indirect=True, ids=named)
@@ -61,10 +61,10 @@ def test_stock_iceberg_reads_rewritten_deletes_and_compacted_files_as_the_model_
 ) -> None:
     table = scenario.table
     alone(scenario)
-    expected = repr(scenario.expected())
+    expected = scenario.expected()
     table.rewrite_deletes("full-row", verify=False).execute()
-    assert repr(rows(spark.table(table.name))) == expected
+    assert_same_rows(spark.table(table.name), expected)
     result = table.compact(options={"rewrite-all": "true"}, verify=False).execute()
     assert result.equality_deletes > 0
-    assert repr(rows(spark.table(table.name))) == expected
+    assert_same_rows(spark.table(table.name), expected)
     assert table.delete_files().isEmpty()
