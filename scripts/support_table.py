@@ -162,9 +162,9 @@ def _only(*kinds: Kind) -> Callable[[Case], Iterator[Kind]]:
 
 
 CONFORMANCE: Final = "tests.read.conformance_test"
-SAME_ROWS: Final = "test_a_table_reads_as_stock_iceberg_reads_its_equivalent"
+SAME_ROWS: Final = "test_a_table_reads_as_the_iceberg_reader_reads_its_equivalent"
 RESOLVE: Final = "tests.maintenance.resolve_matrix_test"
-RESOLVED_ROWS: Final = "test_stock_iceberg_reads_a_resolved_table_as_the_model_has_it"
+RESOLVED_ROWS: Final = "test_iceberg_reader_finds_the_rows_of_the_model_after_resolve"
 EVERY_KIND: Final = "tests.every_kind_test"
 EVIDENCE: Final = [
     Evidence("read", CONFORMANCE, SAME_ROWS, _equality_and_positions),
@@ -235,11 +235,11 @@ EVIDENCE: Final = [
         "test_a_compacted_table_has_the_same_rows_in_fewer_files_and_no_deletes",
         _with_keys_of_one_column,
     ),
-    Evidence("compact", EVERY_KIND, "test_a_compacted_table_is_read_by_stock_iceberg", _equality),
+    Evidence("compact", EVERY_KIND, "test_plain_spark_reads_a_compacted_table", _equality),
     Evidence("compact", EVERY_KIND, "test_positions_from_before_an_upgrade_are_compacted", _only((3, "upgraded"))),
     # Iceberg's reader is the oracle of the conformance tests: of the same history with standard deletes of version 2.
     Evidence("plain", CONFORMANCE, SAME_ROWS, _as_oracle),
-    Evidence("plain", EVERY_KIND, "test_stock_iceberg_reads_standard_deletes", _equality),
+    Evidence("plain", EVERY_KIND, "test_plain_spark_reads_standard_deletes", _equality),
     Evidence("plain", RESOLVE, RESOLVED_ROWS, lambda case: iter([(case["version"], "position")])),
     Evidence(
         "plain",
@@ -250,7 +250,7 @@ EVIDENCE: Final = [
 ]
 # Cells that say something else, and the test that shows it.
 OTHERWISE: Final = [
-    ("refused", Evidence("plain", EVERY_KIND, "test_stock_iceberg_refuses_what_it_does_not_know", _equality)),
+    ("refused", Evidence("plain", EVERY_KIND, "test_plain_spark_refuses_what_it_does_not_know", _equality)),
     (
         "left as they are",
         Evidence(

@@ -1,7 +1,7 @@
-"""README and docs, held against the code: the support table, the diagrams, the messages, the links and the names.
+"""README and docs agree with the code: the support table, the diagrams, the messages, the links and the names.
 
-The examples in docstrings are run as doctests (`conftest.py` at the root says what they start from); here it is seen to
-that every public name has one. The code of the pages is run by `tests/pages_test.py`.
+The examples in docstrings are doctests (`conftest.py` at the root says what they start from). A test here fails if a
+public name has none. `tests/pages_test.py` runs the code of the pages.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def test_every_name_of_the_reference_has_an_example_that_is_run() -> None:
     steps = {name: doctest.DocTestParser().get_examples(inspect.getdoc(found) or "") for name, found in shown.items()}
     for name in shown:
         assert not any(step.options.get(doctest.SKIP) for step in steps[name]), f"an example of {name} is skipped"
-        # A stream is started once for all that can be done with it: the example of the class may show a method, too.
+        # A stream is started once for all of its methods: the example of the class may show a method, too.
         owner, _, member = name.rpartition(".")
         by_class = any(f".{member}" in step.source for step in steps.get(owner, []))
         with_outcome = any(step.want or step.exc_msg for step in steps[name])

@@ -1,4 +1,4 @@
-"""The examples, run as they are, each on a warehouse of its own in the shared Spark."""
+"""Runs the example programs unchanged, each on its own warehouse in the shared Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code of README and docs, run from top to bottom, each page in a folder of its own."""
+"""Runs the code of README and docs from top to bottom, each page in its own folder."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def limits(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
 
 def run(pair: Copies, statement: str) -> None:
     rd.sql(pair.spark, statement.replace("{t}", pair.ours))
-    pair.stock(statement)
+    pair.plain_spark(statement)
     pair.assert_same()
 
 
@@ -103,7 +103,7 @@ def test_files_whose_hashes_are_equal_are_numbered(spark: SparkSession, monkeypa
         table = pair.table
         table.delete_keys(spark.createDataFrame([(1,), (18,)], "id bigint"), "id", scope="global").execute()
         table.resolve().execute()
-        pair.stock("DELETE FROM {t} WHERE id IN (1, 18)")
+        pair.plain_spark("DELETE FROM {t} WHERE id IN (1, 18)")
         assert {row.id for row in spark.table(pair.ours).collect()} == {
             row.id for row in spark.table(pair.theirs).collect()
         }

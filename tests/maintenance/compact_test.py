@@ -146,7 +146,7 @@ def test_deletes_on_partitions_whose_column_was_dropped_are_applied_by_the_rewri
     else:
         assert compact.execute().verified
         assert rows(spark.table(table_name)) == [(0,), (0,), (2,), (2,)]
-        table.compact().execute()  # deletes that nobody can remove are in nobody's way
+        table.compact().execute()  # deletes that no writer can remove do not block it
         table.delete_keys(keys(spark, 999), "id").execute()  # in no file
         dropped = table.remove_dangling()
         assert ("left" in dropped.plan().to_dict()) == (scope == "partition")

@@ -1,4 +1,4 @@
-"""Stock Iceberg merges manifests and then drops where the blobs of vectors are: they are resolved all the same."""
+"""Iceberg merges manifests and drops the places of the vectors' blobs. `resolve` removes these vectors all the same."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("action", ["resolve", "rewrite", "compact"])
-def test_vectors_in_a_manifest_that_stock_iceberg_merged_are_removed(
+def test_vectors_in_a_manifest_that_iceberg_merged_are_removed(
     spark: SparkSession, table_name: str, action: str
 ) -> None:
     table = create(spark, table_name, "id bigint, region string", "region", properties=EDV)

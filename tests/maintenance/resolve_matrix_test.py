@@ -1,4 +1,4 @@
-"""Format version x delete encoding x key x layout: after maintenance, stock Iceberg reads the rows of the model."""
+"""Format version x delete encoding x key x layout: after maintenance, Iceberg's reader finds the rows of the model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def scenario(
 
 
 @pytest.mark.parametrize("scenario", CASES, indirect=True, ids=named)
-def test_stock_iceberg_reads_a_resolved_table_as_the_model_has_it(spark: SparkSession, scenario: Scenario) -> None:
+def test_iceberg_reader_finds_the_rows_of_the_model_after_resolve(spark: SparkSession, scenario: Scenario) -> None:
     table = scenario.table
     for told in (alone, mixed):
         told(scenario)
@@ -56,7 +56,7 @@ def test_stock_iceberg_reads_a_resolved_table_as_the_model_has_it(spark: SparkSe
 
 
 @pytest.mark.parametrize("scenario", CASES[::5], indirect=True, ids=named)
-def test_stock_iceberg_reads_rewritten_deletes_and_compacted_files_as_the_model_has_them(
+def test_iceberg_reader_finds_the_rows_of_the_model_after_rewrites_and_compaction(
     spark: SparkSession, scenario: Scenario
 ) -> None:
     table = scenario.table

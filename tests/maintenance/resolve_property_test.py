@@ -1,4 +1,4 @@
-"""Random histories with maintenance in between: stock Iceberg reads what the model has."""
+"""Random histories with maintenance in between: Iceberg's reader finds the rows of the model."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def content(table: rd.Table) -> list[tuple[str, str, int]]:
 
 
 def ids(spark: SparkSession, name: str) -> list[int]:
-    """What stock Iceberg reads."""
+    """The ids that plain Spark reads."""
     return sorted(row.id for row in spark.table(name).select("id").collect())
 
 
@@ -183,8 +183,8 @@ def test_a_row_inserted_with_or_after_a_delete_stays(spark: SparkSession, table_
     table.upsert(changes, key="id", delete_when="op = 'D'").execute()
     append_ids(spark, table_name, [2], "later")
     table.resolve().execute()
-    stock = [(0, "old"), (1, "same commit"), (2, "later"), (3, "old"), (4, "old")]
-    assert_same_rows(spark.table(table_name), stock)
+    expected = [(0, "old"), (1, "same commit"), (2, "later"), (3, "old"), (4, "old")]
+    assert_same_rows(spark.table(table_name), expected)
 
 
 def test_a_predicate_limits_it_to_partitions(spark: SparkSession, table_name: str) -> None:

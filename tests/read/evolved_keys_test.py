@@ -110,7 +110,7 @@ def test_columns_may_have_any_name(spark: SparkSession, table_name: str, partiti
 
 @pytest.fixture
 def zone(spark: SparkSession) -> Iterator[Any]:
-    """Sets the session's time zone, until the test is over."""
+    """Sets the session's time zone until the test ends."""
     before = str(spark.conf.get("spark.sql.session.timeZone"))
     yield lambda name: spark.conf.set("spark.sql.session.timeZone", name)
     spark.conf.set("spark.sql.session.timeZone", before)

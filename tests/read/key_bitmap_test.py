@@ -1,4 +1,4 @@
-"""Keys that are looked up in one bitmap: the same rows as by a join, whatever the keys and the rows."""
+"""Looking keys up in a bitmap finds the same rows as a join, whatever the keys and the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deletes that can find no row are not read: their files may even be gone."""
+"""Deletes that match no row are not read: their files may even be missing."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ENCODINGS = ["full-row", "deletion-vector"]
 
 
 def remove_newest_delete(table: rd.Table) -> None:
-    """Takes the newest delete file away from under the table."""
+    """Removes the newest delete file of the table."""
     (newest,) = table.delete_files().orderBy("sequence", ascending=False).limit(1).collect()
     Path(newest["path"].removeprefix("file:")).unlink()
 
 
 def reopened(spark: SparkSession, table: rd.Table) -> rd.Table:
-    """The table without anything that was kept of it."""
+    """The table without anything that is cached for it."""
     return rd.table(spark, table.name)
 
 

@@ -241,7 +241,7 @@ def test_any_history_leaves_the_rows_that_the_model_has(
 def without(
     spark: SparkSession, live: list[tuple[int | None, str | None, str | None]], step: Step, partitioned_by: str
 ) -> list[tuple[int | None, str | None, str | None]]:
-    """All rows so far are older than the delete: what it names in its partition is gone."""
+    """All rows so far are older than the delete: those that it names in its partition are deleted."""
     places = partitions(spark, {*live, *step.rows}, partitioned_by)
     columns = [("k", "s").index(name) for name in step.key or ()]
     gone = {(places[row], *(row[column] for column in columns)) for row in step.rows}

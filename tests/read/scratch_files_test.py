@@ -1,4 +1,4 @@
-"""Scratch files of reads are gone when nobody can need them any more."""
+"""Scratch files of reads are removed once no reader can need them."""
 
 from __future__ import annotations
 

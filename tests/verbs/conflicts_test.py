@@ -1,4 +1,4 @@
-"""Two writers at once: what the second one finds just before it commits, and what becomes of it.
+"""Two writers at once: what the second one finds just before its commit, and how it ends.
 
 The interfering statement runs between reading and committing: `rowdelta.change.apply_change.commit` is wrapped.
 """
@@ -255,7 +255,7 @@ def test_a_change_does_not_bring_back_what_was_deleted_meanwhile(
 
 @pytest.mark.parametrize("table", VERSIONS, indirect=True)
 def test_two_deletes_of_the_same_file(spark: SparkSession, table: rd.Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Version 2 keeps both files of positions; a file has one vector, so on version 3 the second writer starts anew."""
+    """Version 2 keeps both position delete files. On version 3 a data file has one vector, so the second writer retries."""
     other = f"DELETE FROM {table.name} WHERE id IN (4, 5)"
     operation = table.delete("id IN (3, 4)")
     if table.metadata.format_version > 2:

@@ -608,10 +608,12 @@ def test_a_failure_of_the_catalog_before_the_commit_removes_the_files(
     assert (head(table), stored_files(table)) == (before, files)
 
 
-# --- what stock commits do to the manifests of vectors
+# --- what commits of plain Spark do to the manifests of vectors
 
 
-def test_vectors_survive_stock_commits_that_merge_their_manifests(spark: SparkSession, table_name: str) -> None:
+def test_vectors_survive_commits_of_plain_spark_that_merge_their_manifests(
+    spark: SparkSession, table_name: str
+) -> None:
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(40))
     for number in range(8):

@@ -59,7 +59,7 @@ def test_a_merge_gives_what_icebergs_sql_gives(
     spark: SparkSession, table_name: str, used: list[bool], name: str, mode: str
 ) -> None:
     ours = create(spark, table_name, "id bigint, v string", properties={"write.merge.mode": mode})
-    theirs = f"{table_name}_stock"
+    theirs = f"{table_name}_theirs"
     create(spark, theirs, "id bigint, v string", properties={"write.merge.mode": mode})
     for table in (table_name, theirs):
         one_file(spark, TARGET, "id bigint, v string").writeTo(table).append()
@@ -87,7 +87,7 @@ WHEN NOT MATCHED AND s.id IS NOT NULL THEN INSERT (v, id) VALUES (upper(s.v), s.
 def test_a_merge_with_conditions_gives_what_icebergs_sql_gives(
     spark: SparkSession, table_name: str, used: list[bool], name: str, on: str
 ) -> None:
-    ours, theirs = create(spark, table_name, "id bigint, v string", properties=EDV), f"{table_name}_stock"
+    ours, theirs = create(spark, table_name, "id bigint, v string", properties=EDV), f"{table_name}_theirs"
     create(spark, theirs, "id bigint, v string", properties={"write.merge.mode": "merge-on-read"})
     for table in (table_name, theirs):
         one_file(spark, [*TARGET, (1, "gone")], "id bigint, v string").writeTo(table).append()

@@ -1,4 +1,4 @@
-"""Every verb works from any thread, also as the first thing that a session ever does."""
+"""Every verb works from any thread, even as the first action of a session."""
 
 from __future__ import annotations
 
