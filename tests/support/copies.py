@@ -83,7 +83,7 @@ class Copies:
             assert {name: getattr(after, name) for name in numbers} == numbers
 
     def _level(self, *tables: rd.Table) -> None:
-        """Iceberg SQL commits an empty snapshot where nothing matches. The other table gets one for its sequence number."""
+        """Commits empty snapshots to equal sequence numbers: Iceberg SQL makes one where nothing matches."""
         heads = [table.metadata.head("main") for table in tables]
         numbers = [0 if found is None else found.sequence_number for found in heads]
         for table, number in zip(tables, numbers, strict=True):

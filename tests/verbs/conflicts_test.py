@@ -255,7 +255,7 @@ def test_a_change_does_not_bring_back_what_was_deleted_meanwhile(
 
 @pytest.mark.parametrize("table", VERSIONS, indirect=True)
 def test_two_deletes_of_the_same_file(spark: SparkSession, table: rd.Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Version 2 keeps both position delete files. On version 3 a data file has one vector, so the second writer retries."""
+    """Version 2 keeps both position delete files. On version 3 a file has one vector, so the second writer retries."""
     other = f"DELETE FROM {table.name} WHERE id IN (4, 5)"
     operation = table.delete("id IN (3, 4)")
     if table.metadata.format_version > 2:
