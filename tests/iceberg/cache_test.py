@@ -11,7 +11,7 @@ from rowdelta.iceberg import footer
 from rowdelta.iceberg.cache import Recent
 from rowdelta.iceberg.metadata import History, parse_metadata
 from rowdelta.read import key_loader as key_sets
-from tests.support.frames import rows
+from tests.support.oracle import rows
 from tests.support.tables import EDV, append_ids, create, keys, live_vectors
 
 if TYPE_CHECKING:

@@ -10,17 +10,13 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.change import integer_batches
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows, ids
 from tests.support.tables import VECTORS, create, head, one_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
-
-
-def ids(table: rd.Table, **how: Any) -> list[int]:
-    return sorted(row[0] for row in table.read(columns=["id"], **how).collect())
 
 
 # Columns that are widened later, by the type before and after.
@@ -114,7 +110,7 @@ def test_columns_may_have_any_name(spark: SparkSession, table_name: str, partiti
 
 @pytest.fixture
 def zone(spark: SparkSession) -> Iterator[Any]:
-    """Sets the session's time zone, until the test is over."""
+    """Sets the session's time zone until the test ends."""
     before = str(spark.conf.get("spark.sql.session.timeZone"))
     yield lambda name: spark.conf.set("spark.sql.session.timeZone", name)
     spark.conf.set("spark.sql.session.timeZone", before)

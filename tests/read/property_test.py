@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rowdelta.read import unpack_words
 from rowdelta.read.delete_joins import SIDE, container_condition, container_probe
 from rowdelta.read.merged_keys import NULL_CONTAINER, Level, MergedKeys, container_table, merge, value_table
-from tests.support.frames import rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import VECTORS, create, one_file
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def test_any_history_leaves_the_rows_that_the_model_has(
                 continue
             table.delete_keys(frame, step.key, encoding=step.encoding, scope="partition").execute()
             live = without(spark, live, step, partitioned_by)
-        assert rows(table.read()) == sorted(live, key=repr)
+        assert_same_rows(table.read(), live)
     finally:
         spark.sql(f"DROP TABLE {name} PURGE")
 
@@ -243,7 +243,7 @@ def test_any_history_leaves_the_rows_that_the_model_has(
 def without(
     spark: SparkSession, live: list[tuple[int | None, str | None, str | None]], step: Step, partitioned_by: str
 ) -> list[tuple[int | None, str | None, str | None]]:
-    """All rows so far are older than the delete: what it names in its partition is gone."""
+    """All rows so far are older than the delete: those that it names in its partition are deleted."""
     places = partitions(spark, {*live, *step.rows}, partitioned_by)
     columns = [("k", "s").index(name) for name in step.key or ()]
     gone = {(places[row], *(row[column] for column in columns)) for row in step.rows}

@@ -11,8 +11,8 @@ import rowdelta as rd
 from rowdelta.change import open_target, places_of, rows_to_find
 from rowdelta.verbs.merge_condition import on_condition
 from rowdelta.verbs.merge_matches import SOURCE
-from tests.support.frames import assert_same_rows
 from tests.support.local_files import moved_away
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import create, head, one_file, plan_of, stored_files
 
 if TYPE_CHECKING:
