@@ -113,6 +113,22 @@ def test_parentheses_in_a_condition_hide_no_key(spark: SparkSession, table_name:
         assert not on_condition(handle, text, source, ("t", "s")).is_complete
 
 
+def test_a_condition_may_name_columns_in_backticks_and_any_case(spark: SparkSession, table_name: str) -> None:
+    columns = "id bigint, `a.b` string, `o``clock` string, t bigint, place struct<id: bigint>"
+    handle = create(spark, table_name, columns)._handle
+    source = spark.createDataFrame([], columns)
+    for text, pairs in {
+        "T.ID = S.`Id`": {"id": "id"},
+        "t.`a.b` = s.`A.B` AND s.`o``clock` = t.`o``clock`": {"a.b": "a.b", "o`clock": "o`clock"},
+        "t.t = s.t": {"t": "t"},
+    }.items():
+        on = on_condition(handle, text, source, ("t", "s"))
+        assert (on.pairs, on.is_complete) == (pairs, True)
+    for text in ("t.a.b = s.a.b", "t.place.id = s.id", "`t.id` = s.id", "id = s.id", "t.id = t.id", "s.id = s.id"):
+        on = on_condition(handle, text, source, ("t", "s"))
+        assert (on.pairs, on.is_complete) == ({}, False)
+
+
 def test_a_condition_without_keys_inserts_what_it_does_not_match(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, COLUMNS)
     one_file(spark, [(i, "v", "w") for i in range(3)], COLUMNS).writeTo(table_name).append()
