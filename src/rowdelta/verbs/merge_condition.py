@@ -38,7 +38,7 @@ class OnCondition:
     is_complete: bool
 
 
-def on_condition(
+def parse_on_condition(
     handle: TableHandle, on: str | Column | Sequence[str], source: DataFrame, aliases: tuple[str, str]
 ) -> OnCondition:
     """What a merge was told to match by: a column, several, or a condition."""
@@ -101,7 +101,7 @@ def _unique(rule: NameRule, names: Sequence[str]) -> dict[str, str]:
     return {folded: alike[0] for folded, alike in rule.by_name(names).items() if len(alike) == 1}
 
 
-def key_range(handle: TableHandle, source: DataFrame, pairs: dict[str, str]) -> str | None:
+def find_key_range(handle: TableHandle, source: DataFrame, pairs: dict[str, str]) -> str | None:
     """A predicate on the table that all rows with a key of the source meet, from the smallest and largest keys."""
     columns, types = handle.metadata.schema.top_level, handle.column_types
     usable = {left: right for left, right in pairs.items() if columns[left].type_name in RANGED}
@@ -121,15 +121,15 @@ def key_range(handle: TableHandle, source: DataFrame, pairs: dict[str, str]) -> 
         if row[f"count{index}"] == 0:
             return "false"
         kind = types[left].dataType.simpleString()
-        parts.append(limits(left, kind, row[f"low{index}"], row[f"high{index}"]))
+        parts.append(write_range(left, kind, row[f"low{index}"], row[f"high{index}"]))
     return " AND ".join(parts)
 
 
-def limits(column: str, kind: str, low: str, high: str) -> str:
+def write_range(column: str, kind: str, low: str, high: str) -> str:
     """A predicate on a column of a type, from its least and greatest value as text; Iceberg understands it.
 
     Examples:
-        >>> limits("id", "bigint", "3", "9")
+        >>> write_range("id", "bigint", "3", "9")
         '`id` >= 3L AND `id` <= 9L'
     """
     return f"{quote(column)} >= {_literal(low, kind)} AND {quote(column)} <= {_literal(high, kind)}"
