@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import rowdelta as rd
-from rowdelta.change import KnownFiles, open_target, places_of
-from rowdelta.change.row_positions import NamedFiles
+from rowdelta.change import ListedFilesLocator, choose_locator, open_target
+from rowdelta.change.row_positions import PathLocator
 from rowdelta.codec import spark_hashes
 from rowdelta.spark import arrow_frame
 from tests.support.copies import KINDS, Kind, numbered, numbered_copies
@@ -64,8 +64,8 @@ def test_every_way_gives_what_iceberg_sql_gives(
     with numbered_copies(spark, "region", kind) as pair:
         pair.ids_compared = 20
         target = open_target(pair.table._handle)
-        places = places_of(target, target.rows())
-        assert isinstance(places, NamedFiles if way == "paths" else KnownFiles)
+        places = choose_locator(target, target.rows())
+        assert isinstance(places, PathLocator if way == "paths" else ListedFilesLocator)
         assert getattr(places, "one_by_one", None) == {"rows": True, "words": False, "paths": None}[way]
         numbered(spark, 15, 26).selectExpr("*", "'x' more").createOrReplaceTempView("positions_changes")
         run(pair, "DELETE FROM {t} WHERE a = 2")

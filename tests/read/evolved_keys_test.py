@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
-from rowdelta.change import integer_batches
+from rowdelta.change import collect_integer_batches
 from tests.support.oracle import assert_same_rows, ids
 from tests.support.tables import VECTORS, create, head, one_file
 
@@ -147,5 +147,5 @@ def test_times_without_a_zone_are_the_same_keys_in_every_zone(
     if encoding == "full-row":
         return
     epoch = dt.datetime(1970, 1, 1)
-    batch = integer_batches(table.delete_keys(one_file(spark, values, "id int, k timestamp_ntz"), "k")._keys)
+    batch = collect_integer_batches(table.delete_keys(one_file(spark, values, "id int, k timestamp_ntz"), "k")._keys)
     assert batch[0].keys.tolist() == sorted((hour - epoch) // dt.timedelta(microseconds=1) for hour in HOURS)

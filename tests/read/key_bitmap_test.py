@@ -12,7 +12,7 @@ import rowdelta as rd
 from rowdelta.iceberg import snapshot_files
 from rowdelta.read import KeyBits, live_rows
 from rowdelta.read.delete_joins import DeletedKeys
-from rowdelta.read.key_bitmap import FEW_BYTES, MOST_BYTES, bit_words
+from rowdelta.read.key_bitmap import FEW_BYTES, MOST_BYTES, pack_bits
 from tests.support.oracle import assert_same_rows, rows
 from tests.support.tables import EDV, create, one_file
 
@@ -92,7 +92,7 @@ def test_all_integer_types_resolve(spark: SparkSession, table_name: str, kind: s
 
 def test_keys_far_apart_have_no_bitmap() -> None:
     def has_bits(*keys: int) -> bool:
-        return bit_words(np.array(keys, np.int64)) is not None
+        return pack_bits(np.array(keys, np.int64)) is not None
 
     few = FEW_BYTES * 8
     assert not has_bits()
@@ -101,8 +101,8 @@ def test_keys_far_apart_have_no_bitmap() -> None:
     assert not has_bits(0, few)
     assert has_bits(HIGH - few + 1, HIGH)
     keys = np.arange(0, MOST_BYTES * 8 + 1, 300)
-    assert bit_words(keys[:-1]) is not None
-    assert bit_words(np.append(keys, MOST_BYTES * 8)) is None
+    assert pack_bits(keys[:-1]) is not None
+    assert pack_bits(np.append(keys, MOST_BYTES * 8)) is None
 
 
 def test_younger_rows_are_joined(spark: SparkSession, table_name: str) -> None:

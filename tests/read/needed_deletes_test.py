@@ -13,7 +13,7 @@ import rowdelta as rd
 from rowdelta.change import open_target
 from rowdelta.errors import TableError
 from rowdelta.read import needed_deletes as applicable
-from rowdelta.read.needed_deletes import needed_deletes
+from rowdelta.read.needed_deletes import find_needed_deletes
 from tests.support.oracle import assert_same_ids, assert_same_rows
 from tests.support.tables import EDV, append_ids, create, keys, one_file, plan_of
 
@@ -138,8 +138,8 @@ def test_where_looking_at_all_files_costs_more_every_delete_is_needed(
     table.delete_keys(spark.createDataFrame([(3,), (90,)], "id int"), "id").execute()
     files = open_target(table._handle).files
     assert files is not None
-    assert needed_deletes(table._handle, files, frozenset()) == ()  # no file is read
+    assert find_needed_deletes(table._handle, files, frozenset()) == ()  # no file is read
     for name, value in (("_OPEN", 0), ("_LOOKED_AT_AT_MOST", 0)):
         with monkeypatch.context() as patch:
             patch.setattr(applicable, name, value)
-            assert needed_deletes(table._handle, files, frozenset()) == files.equality_deletes
+            assert find_needed_deletes(table._handle, files, frozenset()) == files.equality_deletes

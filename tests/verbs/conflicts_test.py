@@ -1,6 +1,6 @@
 """Two writers at once: what the second one finds just before its commit, and how it ends.
 
-The interfering statement runs between reading and committing: `rowdelta.change.apply_change.commit` is wrapped.
+The interfering statement runs between reading and committing: `rowdelta.change.apply_change.commit_change` is wrapped.
 """
 
 from __future__ import annotations

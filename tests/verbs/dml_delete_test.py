@@ -99,7 +99,7 @@ def test_whole_files_are_dropped_without_reading_or_writing_any(
         files = {name for name in stored_files(pair.table) if name.startswith("data/")}
         total = spark.table(f"{pair.table.name}.data_files").count()
         with monkeypatch.context() as patched:
-            patched.setattr("rowdelta.verbs.delete.places_of", no_scan)
+            patched.setattr("rowdelta.verbs.delete.choose_locator", no_scan)
             plan = str(pair.table.delete(where).plan())
             result = pair.table.delete(where).execute()
         assert (result.rows_deleted, result.data_files_added, result.delete_files_added) == (rows, 0, 0)

@@ -14,8 +14,8 @@ from rowdelta.change import row_positions as positions
 from rowdelta.spark import beside
 from rowdelta.verbs import merge_by_bitmap as merge_lookup
 from rowdelta.verbs import merge_by_join as merge_run
-from rowdelta.verbs.merge_by_bitmap import lookup_of
-from rowdelta.verbs.merge_condition import on_condition
+from rowdelta.verbs.merge_by_bitmap import build_lookup
+from rowdelta.verbs.merge_condition import parse_on_condition
 from rowdelta.verbs.merge_matches import SOURCE
 from tests.support.oracle import assert_same_rows, rows
 from tests.support.tables import EDV, create, head, keys, one_file
@@ -45,11 +45,11 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     found: list[bool] = []
 
     def noted(*args: Any) -> Any:
-        lookup = lookup_of(*args)
+        lookup = build_lookup(*args)
         found.append(lookup is not None)
         return lookup
 
-    monkeypatch.setattr(merge_run, "lookup_of", noted)
+    monkeypatch.setattr(merge_run, "build_lookup", noted)
     return found
 
 
@@ -141,8 +141,8 @@ def test_the_range_of_keys_is_one_that_iceberg_understands(spark: SparkSession, 
     for kind in ("bigint", "int"):
         table = create(spark, f"{table_name}_{kind}", f"id {kind}, v string")
         source = spark.createDataFrame([(3, "x"), (9, "y"), (None, "z")], f"id {kind}, v string")
-        on = on_condition(table._handle, "id", source, ("t", "s"))
-        found = lookup_of(table._handle, source.selectExpr("*", f"monotonically_increasing_id() {SOURCE}"), on)
+        on = parse_on_condition(table._handle, "id", source, ("t", "s"))
+        found = build_lookup(table._handle, source.selectExpr("*", f"monotonically_increasing_id() {SOURCE}"), on)
         assert found is not None
         assert found.range == ("`id` >= 3L AND `id` <= 9L" if kind == "bigint" else "`id` >= 3 AND `id` <= 9")
         assert found.keys.tolist() == [3, 9]
