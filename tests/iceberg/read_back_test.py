@@ -11,7 +11,7 @@ import rowdelta as rd
 from rowdelta.codec import bitmap_from_sorted as bitmap
 from rowdelta.codec import encode_vector as rd_encode
 from rowdelta.iceberg import vector_manifests
-from rowdelta.iceberg.manifests import with_encoding
+from rowdelta.iceberg.manifest_entries import add_encoding_field
 from rowdelta.iceberg.vector_manifests import VectorManifests
 from tests.support.oracle import assert_same_ids
 from tests.support.tables import EDV, append_ids, create, head, keys, live_vectors, set_properties, stored_files
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def without_ids(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema in which Iceberg does not find the fields of a data file."""
-    made = with_encoding(schema)
+    made = add_encoding_field(schema)
     data_file = next(entry for entry in made["fields"] if entry["name"] == "data_file")["type"]
     for known in data_file["fields"]:
         if known["name"] == "file_format":
@@ -36,7 +36,7 @@ def without_ids(schema: dict[str, Any]) -> dict[str, Any]:
 
 def without_paths(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema that no entry fits."""
-    made = with_encoding(schema)
+    made = add_encoding_field(schema)
     data_file = next(entry for entry in made["fields"] if entry["name"] == "data_file")["type"]
     data_file["fields"] = [known for known in data_file["fields"] if known["name"] != "file_path"]
     return made
@@ -50,7 +50,7 @@ def test_a_manifest_that_cannot_be_read_is_not_committed(
     append_ids(spark, table_name, range(3))
     before, files = head(table), stored_files(table)
     with monkeypatch.context() as patch:
-        patch.setattr(vector_manifests, "with_encoding", broken)
+        patch.setattr(vector_manifests, "add_encoding_field", broken)
         with pytest.raises(rd.FormatError, match=r"Iceberg cannot read the manifests|an entry without 'file_path'"):
             table.delete_keys(keys(spark, 1), "id").execute()
     assert head(table) == before

@@ -521,7 +521,7 @@ def test_a_manifest_that_cannot_be_written_leaves_no_file(
 def test_many_manifests_are_left_to_the_threads_of_iceberg(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, name: str, value: int
 ) -> None:
-    monkeypatch.setattr(sys.modules["rowdelta.iceberg.commit"], name, value)
+    monkeypatch.setattr(sys.modules["rowdelta.iceberg.snapshot_update"], name, value)
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(9))
     table.delete_keys(keys(spark, 1), "id").execute()

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 MAX_BROADCAST_BYTES: Final = 256 << 20
 ROW_SEQUENCE_NUMBER: Final = "_last_updated_sequence_number"
 _FILE: Final = "__rd_file"
-_FRAMES_KEPT: Final = 2  # the newest state, and one to compare it with
 
 
 @dataclass(frozen=True)
@@ -85,9 +84,9 @@ def read_with_deletes(
 
 
 def _kept(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int) -> _Kept | None:
-    known: dict[tuple[int, int, int], _Kept] = handle.live_frames
     key = (snapshot.id, schema_id, max_broadcast_bytes)
-    if key not in known:
+    kept: _Kept | None = handle.live_frames.get(key)
+    if kept is None:
         files = snapshot_files(handle, snapshot)
         if files is None:
             return None
@@ -101,10 +100,8 @@ def _kept(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast
             kept = _of_shadow(handle, files, schema_id)
         else:
             return None
-        while len(known) >= _FRAMES_KEPT:
-            known.pop(next(iter(known)))
-        known[key] = kept
-    return known[key]
+        handle.live_frames.put(key, kept)
+    return kept
 
 
 def _of_shadow(handle: TableHandle, files: SnapshotFiles, schema_id: int) -> _Kept:
