@@ -32,7 +32,7 @@ def delta(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 def _copy(spark: SparkSession, delta: Path, folder: Path, change: Callable[[str], str] = str) -> Path:
-    """A copy of the table with its log rewritten; Delta's checksums of versions are left out."""
+    """A copy of the table with its log rewritten, without Delta's checksums of versions."""
     target = folder / "copy"
     for file in delta.rglob("*"):
         if file.is_file() and not file.name.endswith(".crc"):

@@ -13,7 +13,7 @@ from rowdelta.iceberg.cache import LruCache
 from rowdelta.iceberg.metadata import parse_metadata
 from rowdelta.iceberg.snapshots import History
 from rowdelta.read import key_loader as key_sets
-from tests.support.frames import rows
+from tests.support.oracle import rows
 from tests.support.tables import EDV, append_ids, create, keys, live_vectors
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from rowdelta.codec import bitmap_to_numpy, decode_edv, get_codec, read_blob
 from rowdelta.errors import FormatError
 from rowdelta.iceberg import LruCache, column_path, delete_rows, only_blob, together
 from rowdelta.read.integer_keys import IntegerKeys, integer_sql
-from rowdelta.read.parquet_keys import parquet_keys
+from rowdelta.read.parquet_keys import read_parquet_keys
 from rowdelta.spark import arrow_frame, select_sql
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def load_integer_keys(
     vectors = [entry for entry in missing if entry.is_vector]
     read = together(lambda entry: vector_keys(handle, entry, column), vectors)
     found |= dict(zip([entry.path for entry in vectors], read, strict=True))
-    found |= parquet_keys(handle, [entry for entry in missing if not entry.is_vector], column)
+    found |= read_parquet_keys(handle, [entry for entry in missing if not entry.is_vector], column)
     rows = [entry for entry in missing if found[entry.path] is None]
     if rows:
         found |= row_keys(handle, files, rows, column)
@@ -104,7 +104,7 @@ def row_keys(
     """Reads standard equality delete files in Spark, and brings home one 64-bit word for each 64 neighbouring keys."""
     rows = delete_rows(handle, files, entries, [column.id])
     key = integer_sql(column, column_path(handle, column.id))
-    block, bit = block_and_bit("key")
+    block, bit = locate_bit("key")
     paths = pa.array([entry.path for entry in entries], pa.string())
     # A number stands for the path, which would travel with every word.
     numbers = arrow_frame(handle.spark, pa.table({"_file": paths, "file": pa.array(range(len(paths)), pa.int32())}))
@@ -123,11 +123,11 @@ def row_keys(
     return found
 
 
-def block_and_bit(number: str) -> tuple[str, str]:
+def locate_bit(number: str) -> tuple[str, str]:
     """SQL of the block that a number is in, and of its bit in the block's word: what `unpack_words` turns back.
 
     Examples:
-        >>> block_and_bit("k")
+        >>> locate_bit("k")
         ('k >> 6', 'shiftleft(1L, cast(k & 63 as int))')
     """
     return f"{number} >> 6", f"shiftleft(1L, cast({number} & 63 as int))"

@@ -9,7 +9,8 @@ from pyspark.sql import Column, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.change import as_column, default_of, fits, not_null, refusal, stored_as
+from rowdelta.change import find_default, fits_unchanged, make_row_error, refuse_null, store_typed_value, to_column
+from rowdelta.choices import Tie, check_choice
 from rowdelta.errors import InputError
 from rowdelta.read import check_clashes
 from rowdelta.spark import check_expression, columns_used, quote, sql_columns, where_sql
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import Field, TableHandle
 
 DELETED: Final = "__rd_deleted"
-TIES: Final = ("error", "any")
 _ORDER: Final = "__rd_order"
 _HASH: Final = "__rd_hash"
 # By itself Spark's JSON has times to the millisecond.
@@ -50,7 +50,7 @@ class ChangeRules:
     key: tuple[str, ...]
     order_by: tuple[str | Column, ...] = ()
     delete_when: str | Column | None = None
-    tie: str = "error"
+    tie: Tie = "error"
     aside: tuple[str, ...] = ()
 
     @staticmethod
@@ -58,7 +58,7 @@ class ChangeRules:
         key: str | Sequence[str],
         order_by: str | Column | Sequence[str | Column] | None,
         delete_when: str | Column | None,
-        tie: str,
+        tie: Tie,
         aside: Sequence[str] = (),
     ) -> ChangeRules:
         """Rules from arguments that may be one thing or several."""
@@ -92,7 +92,7 @@ class ChangeBatch:
     types: T.StructType
     key: tuple[str, ...]
     order: tuple[str, ...]
-    tie: str
+    tie: Tie
 
     def last(self, changes: DataFrame | None = None) -> DataFrame:
         """The last change of each key, out of all changes or a kept copy of them."""
@@ -113,18 +113,18 @@ class ChangeBatch:
                 continue
             want = self.types[column.name]
             if column in self.missing:
-                value, kind = default_of(want), want.dataType
-            elif fits(column, have[column.name].dataType, want.dataType):
+                value, kind = find_default(want), want.dataType
+            elif fits_unchanged(column, have[column.name].dataType, want.dataType):
                 values.append(quote(column.name))
                 continue
             else:
                 value, kind = F.col(quote(column.name)), have[column.name].dataType
-            values.append(stored_as(self.handle, column, value, kind, want.dataType).alias(column.name))
+            values.append(store_typed_value(self.handle, column, value, kind, want.dataType).alias(column.name))
         nothing = sql_columns([f"cast(NULL AS bigint) AS {name}" for name in lineage])
         return where_sql(last, f"NOT {DELETED}").select(*values, *nothing)
 
 
-def check_changes(
+def bind_changes(
     handle: TableHandle, changes: DataFrame, rules: ChangeRules, only: Sequence[str] | None = None
 ) -> ChangeBatch:
     """Binds changes to the columns of a table.
@@ -138,18 +138,17 @@ def check_changes(
     Raises:
         InputError: A column is unknown, or the key is missing, or the rules cannot be followed.
     """
-    if rules.tie not in TIES:
-        raise InputError(f"unknown tie {rules.tie!r}", hint="use 'error', or 'any' where it does not matter which wins")
+    check_choice("tie", rules.tie, Tie)
     schema = handle.metadata.schema
     rule = handle.name_rule
     check_clashes(handle, handle.metadata.current_schema_id)
     key = [schema.find(name, rule).name for name in rules.key]
-    order = [as_column(value) for value in rules.order_by]
-    deletes = F.lit(False) if rules.delete_when is None else F.coalesce(as_column(rules.delete_when), F.lit(False))
+    order = [to_column(value) for value in rules.order_by]
+    deletes = F.lit(False) if rules.delete_when is None else F.coalesce(to_column(rules.delete_when), F.lit(False))
     given = _by_table(handle, changes)[0]
     wanted = key if only is None else [schema.find(name, rule).name for name in only]
     check_present(handle, changes, [*key, *wanted])
-    strangers = unknown_columns(handle, changes, rules)
+    strangers = find_unknown_columns(handle, changes, rules)
     if strangers:
         raise InputError(
             f"{handle.name} has no column {', '.join(strangers)}",
@@ -158,7 +157,7 @@ def check_changes(
         )
     taken = {name: quote(source) for name, source in given.items() if only is None or name in wanted}
     keys = {
-        name: not_null(F.col(taken[name]), f"a change has no key: column {name!r} is null", _NO_KEY) for name in key
+        name: refuse_null(F.col(taken[name]), f"a change has no key: column {name!r} is null", _NO_KEY) for name in key
     }
     plain = [name for name in taken if name not in keys]
     others = dict(zip(plain, sql_columns([f"{taken[name]} AS {quote(name)}" for name in plain]), strict=True))
@@ -208,19 +207,19 @@ def _by_table(handle: TableHandle, changes: DataFrame) -> tuple[dict[str, str], 
     return given, unknown
 
 
-def unknown_columns(handle: TableHandle, changes: DataFrame, rules: ChangeRules) -> list[str]:
+def find_unknown_columns(handle: TableHandle, changes: DataFrame, rules: ChangeRules) -> list[str]:
     """Columns of the changes that are neither in the table nor part of the rules."""
     rule = handle.name_rule
     unknown = [name for name in _by_table(handle, changes)[1] if not rule.find(name, rules.aside)]
     if not unknown:
         return []
-    values = [as_column(value) for value in rules.order_by]
-    values += [] if rules.delete_when is None else [as_column(rules.delete_when)]
+    values = [to_column(value) for value in rules.order_by]
+    values += [] if rules.delete_when is None else [to_column(rules.delete_when)]
     used = columns_used(changes, *values) if values else set()
     return [name for name in unknown if not rule.find(name, used)]
 
 
-def _last(frame: DataFrame, key: Sequence[str], order: Sequence[str], tie: str) -> DataFrame:
+def _last(frame: DataFrame, key: Sequence[str], order: Sequence[str], tie: Tie) -> DataFrame:
     """The last change of each key. Copies of the same change are one; others that are equally new are a tie."""
     columns = [name for name in frame.columns if name not in order]
     newest = [F.col(name).desc_nulls_last() for name in order]
@@ -233,7 +232,7 @@ def _last(frame: DataFrame, key: Sequence[str], order: Sequence[str], tie: str) 
         tied = F.max(_HASH).over(equally_new) != F.col(_HASH)
         ranked = ranked.withColumn("__rd_tied", F.col("__rd_last") & tied)
         named = F.concat_ws(", ", *(F.col(quote(name)).cast("string") for name in key))
-        message = refusal(
+        message = make_row_error(
             f"two different changes of one key are equally new ({', '.join(key)} = ", named, ")", hint=_TIE
         )
         ranked = ranked.where(F.when(F.col("__rd_tied"), message.cast("boolean")).otherwise(F.col("__rd_last")))

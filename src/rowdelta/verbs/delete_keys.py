@@ -16,9 +16,9 @@ from rowdelta.change import (
     Plan,
     Result,
     apply,
+    bind_keys,
     check_frame,
-    check_keys,
-    summary_of,
+    summarise_key_deletes,
 )
 from rowdelta.encoding import (
     EncodingChoice,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from rowdelta.choices import Encoding, Scope
     from rowdelta.iceberg import TableHandle
 
 
@@ -62,13 +63,13 @@ class DeleteKeys(Operation[DeleteKeysResult]):
     """Deletes by key, without a scan."""
 
     def __init__(
-        self, handle: TableHandle, keys: DataFrame, key: str | Sequence[str], encoding: str | None, scope: str
+        self, handle: TableHandle, keys: DataFrame, key: str | Sequence[str], encoding: Encoding | None, scope: Scope
     ) -> None:
         check_frame(keys, "keys")
         handle.refresh()
         handle.check_locations()
         self._handle = handle
-        self._keys = check_keys(handle, keys, key, scope)
+        self._keys = bind_keys(handle, keys, key, scope)
         self._writer = KeyWriter(handle, self._keys, encoding)
         self._prepared: KeyDeletes | None = None
 
@@ -109,7 +110,7 @@ class DeleteKeys(Operation[DeleteKeysResult]):
         written = self._writer.write(prepared)
         if not written:
             return DeleteKeysResult(seconds=time.monotonic() - started, reasons=("there are no keys",))
-        change = RowChange(deletes=written, summary=summary_of(self._handle, written))
+        change = RowChange(deletes=written, summary=summarise_key_deletes(self._handle, written))
         snapshot = apply(self._handle, change)
         self._prepared = None
         return DeleteKeysResult(
