@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.change import Operation, Plan, Result
 from rowdelta.delta.actions import join_commits
-from rowdelta.delta.apply_commit import FOLDER, SOURCE, TABLE_ID, Counts, HeldFiles, Mirror, Settings, difference
-from rowdelta.delta.existing_files import held_files
+from rowdelta.delta.apply_commit import CommitApplier, Settings
+from rowdelta.delta.counts import Counts
+from rowdelta.delta.existing_files import ExistingPaths, load_data_files
+from rowdelta.delta.file_changes import find_file_changes
 from rowdelta.delta.log_versions import DeltaSource
 from rowdelta.delta.paths import by_place
 from rowdelta.delta.progress import showing
 from rowdelta.delta.schema import convert_schema
 from rowdelta.delta.sync_mode import check_target, decide, resolve_folder
+from rowdelta.delta.sync_properties import FOLDER, SOURCE, TABLE_ID
 from rowdelta.delta.vectors import INLINE
 from rowdelta.delta.verify import check_same_rows
 from rowdelta.errors import CommitStateUnknownError, InputError
@@ -112,17 +115,17 @@ class FromDelta(Operation[FromDeltaResult]):
                 columns = f"{len(schema.fields)} columns"
                 parts = ", ".join(leaf.name for leaf in schema.partition.values())
                 steps.append(("schema", f"{columns}, partitioned by {parts}" if parts else columns))
-            held = set() if handle is None else held_files(handle).keys()
+            held = set() if handle is None else load_data_files(handle).keys()
             wanted = by_place(source.root, whole.adds).keys()
             steps += _told(whole.adds.values(), len(wanted - held), len(held - wanted))
         elif work.mode == "incremental":
             assert handle is not None
             joined = join_commits(source.read(work.files, joined=False))
-            found = difference(HeldFiles(handle), source.root, joined)
+            changes = find_file_changes(ExistingPaths(handle), source.root, joined)
             steps.append(("commits", f"{work.files[0].version} to {work.files[-1].version}"))
             if joined.metadata is not None:
                 steps.append(("schema", "follows the Delta table's"))
-            steps += _told(found.vectors.values(), len(found.new), len(found.gone))
+            steps += _told(changes.vectors.values(), len(changes.added), len(changes.removed))
         return Plan(title, tuple(steps))
 
     def execute(self) -> FromDeltaResult:
@@ -140,11 +143,13 @@ class FromDelta(Operation[FromDeltaResult]):
                 handle, counts = self._create(source, settings, progress)
             elif work.mode == "full":
                 assert handle is not None
-                counts = Mirror(handle, settings, progress).replace_all(source.whole(), {TABLE_ID: source.table_id})
+                counts = CommitApplier(handle, settings, progress).replace_all(
+                    source.whole(), {TABLE_ID: source.table_id}
+                )
             elif work.mode == "incremental":
                 assert handle is not None
-                mirror = Mirror(handle, settings, progress)
-                counts = mirror.apply_all(source.read(work.files, joined=self._options.snapshots == "range"))
+                applier = CommitApplier(handle, settings, progress)
+                counts = applier.apply_all(source.read(work.files, joined=self._options.snapshots == "range"))
         assert handle is not None
         verify = self._options.verify
         rows = check_same_rows(handle, source.root, source.version, work.mode) if verify else None
@@ -194,7 +199,7 @@ class FromDelta(Operation[FromDeltaResult]):
         new.create(self._options.location, properties)
         try:
             handle = TableHandle(self._spark, self._target)
-            return handle, Mirror(handle, settings, progress).apply(whole, {TABLE_ID: whole.metadata.id})
+            return handle, CommitApplier(handle, settings, progress).apply(whole, {TABLE_ID: whole.metadata.id})
         except CommitStateUnknownError:
             raise
         except BaseException:

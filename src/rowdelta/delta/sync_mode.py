@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rowdelta.delta.apply_commit import SOURCE, TABLE_ID, VERSION, delete_folder, is_own
+from rowdelta.delta.sync_properties import SOURCE, TABLE_ID, VERSION, find_delete_folder, is_last_conversion
 from rowdelta.errors import InputError, TableError
 
 if TYPE_CHECKING:
@@ -85,9 +85,9 @@ def check_target(handle: TableHandle, root: str, format_version: int | None, fol
             f"{handle.name} has format version {metadata.format_version}, not {format_version}",
             hint="leave format_version out, or upgrade the table with ALTER TABLE",
         )
-    if folder is not None and resolve_folder(folder, metadata.location) != delete_folder(metadata):
+    if folder is not None and resolve_folder(folder, metadata.location) != find_delete_folder(metadata):
         raise InputError(
-            f"the delete files of {handle.name} are in {delete_folder(metadata)}, not in {folder}",
+            f"the delete files of {handle.name} are in {find_delete_folder(metadata)}, not in {folder}",
             hint="leave delete_folder out: it is chosen when the table is made",
         )
 
@@ -107,4 +107,4 @@ def _astray(handle: TableHandle, source: DeltaSource) -> str:
     """Why the table is not what the last conversion left; empty when it is."""
     if handle.metadata.properties.get(TABLE_ID) != source.table_id:
         return "another Delta table has taken the place of the one that it was made from"
-    return "" if is_own(handle) else "its newest snapshot is not the one that the last conversion made"
+    return "" if is_last_conversion(handle) else "its newest snapshot is not the one that the last conversion made"

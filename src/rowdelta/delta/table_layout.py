@@ -64,8 +64,8 @@ class Layout:
         )
 
 
-def current_layout(handle: TableHandle, zone: str) -> Layout:
-    """How the Iceberg table looks now."""
+def read_layout(handle: TableHandle, zone: str) -> Layout:
+    """Reads the layout that the Iceberg table has now."""
     ids = read_name_mapping(handle.metadata.properties.get(NAME_MAPPING))
     paths = {number: path for path, number in ids.items()}
     leaves: dict[Path, Leaf] = {}
@@ -81,8 +81,8 @@ def current_layout(handle: TableHandle, zone: str) -> Layout:
     return Layout(schema, spec.id, _spec_document(handle, spec.id), zone)
 
 
-def next_layout(handle: TableHandle, metadata: Metadata, zone: str) -> Layout:
-    """How the Iceberg table must look for a state of the Delta table."""
+def plan_layout(handle: TableHandle, metadata: Metadata, zone: str) -> Layout:
+    """Plans the layout that the Iceberg table must have for a state of the Delta table."""
     known = read_name_mapping(handle.metadata.properties.get(NAME_MAPPING))
     sources = {part.source_id for spec in handle.metadata.specs.values() for part in spec.fields}
     columns: dict[int, Field] = {}
