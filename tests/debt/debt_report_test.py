@@ -10,9 +10,10 @@ from rich.console import Console
 from rowdelta.debt import DeleteDebt, TableAdvice, advice_text, commands
 from rowdelta.debt.advice import Advice
 from rowdelta.debt.costs import ReadCost
-from rowdelta.debt.counts import FileDebt, KindDebt, PartitionDebt
+from rowdelta.debt.debt_parts import FileDebt, KindDebt, PartitionDebt
 from rowdelta.debt.history import Commit, OldSnapshots
-from rowdelta.debt.schedule import Pace, Recommendation
+from rowdelta.debt.pace import Pace
+from rowdelta.debt.recommendation import Recommendation
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,8 @@ from rowdelta.debt.advice import Advice
 from rowdelta.debt.costs import ReadCost
 from rowdelta.debt.delete_debt import DeleteDebt
 from rowdelta.debt.measure import Debt, measure_debt
-from rowdelta.debt.schedule import Recommendation, TableAdvice, advise
+from rowdelta.debt.recommendation import Recommendation
+from rowdelta.debt.schedule import TableAdvice, advise
 from rowdelta.debt.schedule_text import advice_text, commands
 
 __all__ = [

@@ -11,13 +11,13 @@ from rowdelta.debt.costs import (
     OPEN_SECONDS,
     RESOLVE_SECONDS_PER_ROW,
     REWRITE_BYTES_PER_SECOND,
-    stock_cost,
+    estimate_iceberg_cost,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rowdelta.debt.counts import KindDebt
+    from rowdelta.debt.debt_parts import KindDebt
     from rowdelta.debt.measure import Debt
 
 # Equality deletes are worth resolving when a scan takes this much longer, or when readers need this much memory.
@@ -81,7 +81,7 @@ def give_advice(debt: Debt, properties: Mapping[str, str]) -> tuple[Advice, ...]
     return tuple(found) or (Advice("nothing", _fine(debt)),)
 
 
-def on_branch(debt: Debt, *words: str) -> tuple[str, ...]:
+def add_branch(debt: Debt, *words: str) -> tuple[str, ...]:
     """The words of a command for the branch that was looked at."""
     return words if debt.branch == "main" else (*words, "--branch", debt.branch)
 
@@ -97,7 +97,7 @@ def _resolve(debt: Debt, kinds: Mapping[str, KindDebt]) -> Iterator[Advice]:
         return
     probed = sum(file.rows for file in debt.files if file.keys)
     # The deletes by key alone: position delete files have to be opened before and after.
-    extra = None if debt.stock is None else stock_cost(probed, debt.keys)
+    extra = None if debt.stock is None else estimate_iceberg_cost(probed, debt.keys)
     if extra is None:
         vectors = [kind for kind in kinds.values() if kind.only_rowdelta]
         count = sum(kind.files - kind.dangling_files for kind in vectors)
@@ -116,7 +116,7 @@ def _resolve(debt: Debt, kinds: Mapping[str, KindDebt]) -> Iterator[Advice]:
         gain_seconds=None if extra is None else extra.seconds,
         gain_memory_bytes=0 if extra is None else extra.memory_bytes,
         call="t.resolve().execute()",
-        command=on_branch(debt, "resolve"),
+        command=add_branch(debt, "resolve"),
     )
 
 
@@ -141,7 +141,7 @@ def _rewrite_deletes(debt: Debt, kinds: Mapping[str, KindDebt]) -> Iterator[Advi
         cost_seconds=files.bytes / REWRITE_BYTES_PER_SECOND + COMMIT_SECONDS,
         gain_seconds=sum(file.position_files for file in debt.files) * OPEN_SECONDS,
         call=f't.rewrite_deletes(where="{where}").execute()',
-        command=on_branch(debt, "rewrite-deletes", "--where", where),
+        command=add_branch(debt, "rewrite-deletes", "--where", where),
     )
 
 
@@ -153,7 +153,7 @@ def _remove_dangling(debt: Debt) -> Iterator[Advice]:
             cost_seconds=COMMIT_SECONDS,
             gain_bytes=sum(kind.dangling_bytes for kind in debt.kinds),
             call="t.remove_dangling().execute()",
-            command=on_branch(debt, "remove-dangling"),
+            command=add_branch(debt, "remove-dangling"),
         )
 
 
@@ -182,7 +182,7 @@ def _compact(debt: Debt, properties: Mapping[str, str]) -> Iterator[Advice]:
         gain_seconds=max(fewer, 0) * OPEN_SECONDS + debt.scan_seconds * dead_bytes / max(debt.bytes, 1),
         gain_bytes=dead_bytes,
         call="t.compact().execute()",
-        command=on_branch(debt, "compact"),
+        command=add_branch(debt, "compact"),
     )
 
 

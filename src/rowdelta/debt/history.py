@@ -58,7 +58,7 @@ class OldSnapshots:
     bytes: int
 
 
-def commit_times(handle: TableHandle) -> Callable[[int], int | None]:
+def index_commit_times(handle: TableHandle) -> Callable[[int], int | None]:
     """A function from a sequence number to the time of its commit, or of the next one that is still known."""
     known = sorted((s.sequence_number, s.timestamp_ms) for s in handle.metadata.snapshots.values())
     numbers = [number for number, _ in known]
@@ -70,7 +70,7 @@ def commit_times(handle: TableHandle) -> Callable[[int], int | None]:
     return find
 
 
-def history_of(handle: TableHandle, snapshot: Snapshot | None) -> tuple[Commit, ...]:
+def list_commits(handle: TableHandle, snapshot: Snapshot | None) -> tuple[Commit, ...]:
     """The commits that led to a snapshot, oldest first."""
     return tuple(_commit(found) for found in reversed(list(handle.metadata.ancestors(snapshot))))
 

@@ -13,7 +13,8 @@ from rowdelta.debt.units import human_seconds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowdelta.debt.schedule import Recommendation, TableAdvice
+    from rowdelta.debt.recommendation import Recommendation
+    from rowdelta.debt.schedule import TableAdvice
 
 
 def advice_text(advice: TableAdvice, place: Sequence[str] = ()) -> Text:
@@ -40,7 +41,7 @@ def commands(table: str, item: Recommendation, place: Sequence[str] = ()) -> lis
     """The commands of a recommendation as they are typed into a shell.
 
     Examples:
-        >>> from rowdelta.maintenance import Recommendation
+        >>> from rowdelta.debt import Recommendation
         >>> commands("db.t", Recommendation("resolve", "", "", commands=(("resolve",),)), ("--warehouse", "my lake"))
         ["rowdelta resolve db.t --warehouse 'my lake'"]
     """
