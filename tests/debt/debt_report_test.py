@@ -77,7 +77,7 @@ def test_the_text_names_cost_readers_partitions_and_advice() -> None:
     assert "lake.db.<orders>, branch main: 30 data files" in text
     assert "25% dangling" in text
     assert "the oldest 3.0 days old" in text
-    assert re.search(r"stock Iceberg reader +\+6\.6 s +4\.0 GiB", text)
+    assert re.search(r"Iceberg's reader +\+6\.6 s +4\.0 GiB", text)
     assert re.search(r"rowdelta +\+650 ms +3\.0 MiB", text)
     assert "partitions, 3 of 30" in text
     assert "data files with deletes, 3 of 300" in text

@@ -110,7 +110,7 @@ def test_many_equality_deletes_are_worth_a_resolve_with_their_cost_and_gain() ->
     small = debt(
         keys=200_000, stock=estimate_iceberg_cost(1000, 200_000), scan_seconds=10, files=(file(1000, keys=200_000),)
     )
-    assert "MiB in every stock reader" in give_advice(small, {})[0].reason
+    assert "MiB in Iceberg's reader" in give_advice(small, {})[0].reason
 
 
 def test_the_time_to_open_position_files_is_no_reason_to_resolve() -> None:

@@ -45,7 +45,7 @@ class Advice:
         action: `nothing`, `resolve`, `rewrite deletes`, `remove dangling`, `compact` or `expire`.
         reason: Why.
         cost_seconds: How long it may take.
-        gain_seconds: What each full scan by a stock reader may save; None where it cannot read the table before.
+        gain_seconds: What each full scan by Iceberg's reader may save; None where it cannot read the table before.
         gain_memory_bytes: The memory that such a reader may save.
         gain_bytes: Storage that is freed, once the snapshots before it are expired.
         call: The call, of a table `t`.
@@ -104,9 +104,9 @@ def _resolve(debt: Debt, kinds: Mapping[str, KindDebt]) -> Iterator[Advice]:
         are = "1 equality delete vector keeps" if count == 1 else f"{count:,} equality delete vectors keep"
         reason = f"{are} every other engine from reading the table"
     elif extra.seconds > max(SLOWER * debt.scan_seconds, SLOWER_SECONDS):
-        reason = f"{debt.keys:,} equality deletes make a full scan by a stock reader {extra.seconds:.1f} s longer"
+        reason = f"{debt.keys:,} equality deletes make a full scan by Iceberg's reader {extra.seconds:.1f} s longer"
     elif extra.memory_bytes > MEMORY_BYTES:
-        reason = f"{debt.keys:,} equality deletes take {extra.memory_bytes >> 20:,} MiB in every stock reader"
+        reason = f"{debt.keys:,} equality deletes take {extra.memory_bytes >> 20:,} MiB in Iceberg's reader"
     else:
         return
     yield Advice(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rowdelta.debt.measure import Debt
 
 MOST_ROWS: Final = 200
-_APPLIED: Final = ("delete files", "positions", "keys", "delete bytes", "stock", "rowdelta")
+_APPLIED: Final = ("delete files", "positions", "keys", "delete bytes", "Iceberg", "rowdelta")
 _STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
@@ -90,7 +90,7 @@ def _svg(debt: Debt) -> str:
 
 def _costs(debt: Debt) -> Iterable[Sequence[str]]:
     yield "without deletes", f"({human_seconds(debt.scan_seconds)})", ""
-    yield "stock Iceberg reader", *cost_words(debt.stock)
+    yield "Iceberg's reader", *cost_words(debt.stock)
     yield "rowdelta", *cost_words(debt.rowdelta)
 
 

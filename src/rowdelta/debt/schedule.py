@@ -98,10 +98,11 @@ def _schedule_resolve(debt: Debt, pace: Pace) -> Recommendation:
     interval = pace.interval_seconds
     when = f"every {every:,} commits" + ("" if interval is None else f", about {_format_span(every * interval)}")
     cost = estimate_iceberg_cost(debt.rows, every * keys)
+    mebibytes = cost.memory_bytes >> 20
     return Recommendation(
         "resolve",
         when,
-        f"a commit adds {keys:,} keys; {every * keys:,} of them take {cost.memory_bytes >> 20:,} MiB in a stock reader",
+        f"a commit adds {keys:,} keys; {every * keys:,} of them take {mebibytes:,} MiB in Iceberg's reader",
         f"a resolve takes about {debt.rows * RESOLVE_SECONDS_PER_ROW + COMMIT_SECONDS:.1f} s at most and saves such a "
         f"reader {cost.seconds:.1f} s a scan",
         commands=(add_branch(debt, "resolve"),),

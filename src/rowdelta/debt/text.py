@@ -82,7 +82,7 @@ def _costs(debt: Debt) -> Table:
         ("a full scan", "more time", "memory for deletes"),
         (
             ("without deletes", f"({human_seconds(debt.scan_seconds)})", ""),
-            ("stock Iceberg reader", *cost_words(debt.stock)),
+            ("Iceberg's reader", *cost_words(debt.stock)),
             ("rowdelta", *cost_words(debt.rowdelta)),
         ),
     )
@@ -98,7 +98,7 @@ def cost_words(cost: ReadCost | None) -> tuple[str, str]:
 def _partitions(debt: Debt, top: int) -> Table:
     title = _title("partitions", len(debt.partitions), top)
     return _table(
-        (title, "data files", "with deletes", "delete files", "positions", "keys", "stock", "rowdelta"),
+        (title, "data files", "with deletes", "delete files", "positions", "keys", "Iceberg", "rowdelta"),
         (
             (
                 partition.partition or "(none)",
@@ -118,7 +118,7 @@ def _partitions(debt: Debt, top: int) -> Table:
 def _files(debt: Debt, top: int) -> Table:
     title = _title("data files with deletes", len(debt.files), top)
     return _table(
-        (title, "rows", "delete files", "positions", "keys", "stock", "rowdelta"),
+        (title, "rows", "delete files", "positions", "keys", "Iceberg", "rowdelta"),
         (
             (
                 file.path.rsplit("/", 1)[-1],
