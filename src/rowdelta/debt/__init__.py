@@ -1,4 +1,4 @@
-"""What deletes cost readers, and what to do about it."""
+"""The delete debt: what deletes cost readers, and what to do about it."""
 
 from __future__ import annotations
 

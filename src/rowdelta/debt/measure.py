@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from rowdelta.debt.advice import EQUALITY_READERS, EQUALITY_REFUSERS, Advice, give_advice
 from rowdelta.debt.costs import ReadCost, estimate_scan_seconds
 from rowdelta.debt.counts import count_debt
-from rowdelta.debt.history import Commit, OldSnapshots, list_commits, old_snapshots
+from rowdelta.debt.history import Commit, OldSnapshots, find_old_snapshots, list_commits
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg import snapshot_files
 from rowdelta.read import check_vectors
@@ -176,7 +176,7 @@ def measure_debt(
         partitions=counts.partitions,
         files=counts.files,
         commits=list_commits(handle, snapshot),
-        old_snapshots=old_snapshots(handle, now_ms),
+        old_snapshots=find_old_snapshots(handle, now_ms),
         taken_at_ms=now_ms,
     )
     advice = give_advice(debt, handle.metadata.properties)

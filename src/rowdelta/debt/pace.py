@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pace:
-    """How a table changes, from its recent commits.
+    """How a table changes, by its recent commits.
 
     Attributes:
-        commits: How many were looked at.
+        commits: The number of commits.
         seconds: The time from the first to the last of them.
         row_level: Commits that deleted or replaced single rows.
         keys: Keys of equality deletes that they added.
         key_commits: Commits that did so.
         positions: Deleted positions that they added.
-        rewritten_bytes: What they wrote in place of files that held the old rows.
+        rewritten_bytes: The size of the files that they wrote to replace files with the old rows.
         rewritten_commits: Commits that did so.
     """
 
@@ -42,7 +42,7 @@ class Pace:
 
 
 def measure_pace(commits: Sequence[Commit]) -> Pace:
-    """Sums up some commits, oldest first."""
+    """Measures the pace of some commits, oldest first."""
     row_level = [c for c in commits if c.keys_added or c.positions_added or _is_rewrite(c)]
     rewritten = [c for c in commits if _is_rewrite(c)]
     return Pace(

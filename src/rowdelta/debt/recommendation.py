@@ -1,4 +1,4 @@
-"""One recommendation: what to set or to run, why, and the commands for it."""
+"""A recommendation: what to set or to run, why, and the commands for it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Recommendation:
         commands: The words of each command of `rowdelta`, without the table.
 
     Examples:
-        >>> found = t.advise().recommendations[-1]
-        >>> found.topic, found.choice, found.reason
+        >>> last = t.advise().recommendations[-1]
+        >>> last.topic, last.choice, last.reason
         ('orphans', 'once a week', 'writers that were killed leave files behind that no snapshot knows')
     """
 

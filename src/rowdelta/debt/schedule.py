@@ -38,7 +38,7 @@ _RETAIN: Final = 10
 
 @dataclass(frozen=True)
 class TableAdvice:
-    """All recommendations for a table, and the pace that they rest on.
+    """All recommendations for a table, and the pace that they are based on.
 
     Examples:
         >>> advice = t.advise()
@@ -54,7 +54,7 @@ class TableAdvice:
         """All of it as a plain dictionary.
 
         Examples:
-            >>> [found["topic"] for found in t.advise().to_dict()["recommendations"]]
+            >>> [item["topic"] for item in t.advise().to_dict()["recommendations"]]
             ['encoding', 'mode', 'expire', 'orphans']
         """
         return asdict(self)
@@ -103,7 +103,7 @@ def _schedule_resolve(debt: Debt, pace: Pace) -> Recommendation:
         "resolve",
         when,
         f"a commit adds {keys:,} keys; {every * keys:,} of them take {mebibytes:,} MiB in Iceberg's reader",
-        f"a resolve takes about {debt.rows * RESOLVE_SECONDS_PER_ROW + COMMIT_SECONDS:.1f} s at most and saves such a "
+        f"a resolve takes about {debt.rows * RESOLVE_SECONDS_PER_ROW + COMMIT_SECONDS:.1f} s at most and saves this "
         f"reader {cost.seconds:.1f} s a scan",
         commands=(add_branch(debt, "resolve"),),
     )
@@ -111,17 +111,17 @@ def _schedule_resolve(debt: Debt, pace: Pace) -> Recommendation:
 
 def _schedule_compact(debt: Debt, pace: Pace) -> Recommendation | None:
     """When the share of dead rows will be worth a rewrite."""
-    gone = pace.positions + pace.keys
-    if not gone or not debt.rows or not pace.seconds:
+    deleted = pace.positions + pace.keys
+    if not deleted or not debt.rows or not pace.seconds:
         return None
-    a_day = gone / pace.seconds * _DAY
+    a_day = deleted / pace.seconds * _DAY
     left = max(debt.rows * DEAD_SHARE - debt.positions, 0) / a_day * _DAY
     rewrite = debt.bytes / REWRITE_BYTES_PER_SECOND + COMMIT_SECONDS
     # Rows die at a steady rate, but rewrites must not take more than their share of the time.
-    least = max(_HOUR, _REWRITES * rewrite)
-    every = min(max(debt.rows * DEAD_SHARE / a_day * _DAY, least), _MONTH)
+    shortest = max(_HOUR, _REWRITES * rewrite)
+    every = min(max(debt.rows * DEAD_SHARE / a_day * _DAY, shortest), _MONTH)
     dead = f"{DEAD_SHARE:.0%} of the rows are dead " + ("already" if not left else f"in {_format_span(left)}")
-    often = "; to compact more often would cost more than it saves" if every == least else ""
+    often = "; to compact more often would cost more than it saves" if every == shortest else ""
     return Recommendation(
         "compact",
         f"{'' if left else 'now, then '}every {_format_span(every)}",

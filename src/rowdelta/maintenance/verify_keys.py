@@ -171,6 +171,6 @@ def _store_column(column: Field, values: pa.ChunkedArray) -> Any:
 
 
 def _to_bits(numbers: pa.Array) -> pa.Array:
-    """Bits: a NaN does not equal itself. All NaNs get the same bits, and -0.0 those of 0.0, as to Spark they are one key."""
+    """Floats as bits: a NaN does not equal itself. All NaNs become one, and -0.0 becomes 0.0, as Spark equates them."""
     number = pc.if_else(pc.is_nan(numbers), float("nan"), pc.add(numbers, 0.0))
     return number.view(pa.int64())
