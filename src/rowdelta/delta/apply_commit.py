@@ -11,7 +11,7 @@ from rowdelta.delta.counts import Counts, count_change
 from rowdelta.delta.data_files import convert_added_files, convert_deleted_rows
 from rowdelta.delta.existing_files import ExistingPaths, load_data_files, load_delete_files
 from rowdelta.delta.file_changes import FileChanges, find_file_changes, load_removed_files, load_replaced_deletes
-from rowdelta.delta.paths import by_place
+from rowdelta.delta.paths import index_by_path
 from rowdelta.delta.progress import DeltaProgress
 from rowdelta.delta.sync_properties import (
     OPERATION,
@@ -102,7 +102,7 @@ class CommitApplier:
         if files is not None:
             restore_vector_offsets(self._handle, files)
         old, old_deletes = load_data_files(self._handle), load_delete_files(self._handle)
-        adds = by_place(self._settings.root, commit.adds)
+        adds = index_by_path(self._settings.root, commit.adds)
         stays = adds.keys() & old.keys()
         changes = FileChanges(
             added={path: add for path, add in adds.items() if path not in stays},
@@ -186,7 +186,7 @@ class CommitApplier:
         new_properties = {VERSION: str(commit.version), **properties}
         if commit.metadata is not None:
             new_properties[TABLE_ID] = commit.metadata.id
-        update = layout.update(self._handle, new_properties, exact=self._settings.stats == "footer")
+        update = layout.build_update(self._handle, new_properties, exact=self._settings.stats == "footer")
         return replace(
             update, requires={VERSION: metadata.properties.get(VERSION)}, snapshot_id=metadata.current_snapshot_id
         )

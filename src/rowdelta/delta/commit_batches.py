@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from rowdelta.delta.paths import by_place
+from rowdelta.delta.paths import index_by_path
 from rowdelta.errors import FormatError, RowDeltaError
 
 if TYPE_CHECKING:
@@ -41,5 +41,5 @@ def list_added_paths(root: str, commits: Iterable[DeltaCommit]) -> set[str]:
     paths: set[str] = set()
     for commit in commits:
         with suppress(FormatError):
-            paths |= by_place(root, commit.adds).keys()
+            paths |= index_by_path(root, commit.adds).keys()
     return paths

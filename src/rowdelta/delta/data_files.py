@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from rowdelta.delta.log import hadoop_reads
+from rowdelta.delta.log import can_hadoop_read
 from rowdelta.delta.statistics import Metrics, parse_statistics
 from rowdelta.delta.vectors import DeletedRows
 from rowdelta.errors import TableError
@@ -73,7 +73,7 @@ def _explain_unreadable(handle: TableHandle, path: str, error: TableError) -> No
     try:
         handle.io.size(path)
     except TableError:
-        if hadoop_reads(handle.spark, path):
+        if can_hadoop_read(handle.spark, path):
             raise TableError(
                 f"{handle.name} cannot read the files of the Delta table where they are: {error.message}",
                 hint=f"its FileIO is {handle.io.kind}; choose a catalog with the setting io-impl="

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rowdelta.delta.actions import join_commits
 from rowdelta.delta.existing_files import ExistingPaths, load_data_files
 from rowdelta.delta.file_changes import find_file_changes
-from rowdelta.delta.paths import by_place
+from rowdelta.delta.paths import index_by_path
 from rowdelta.delta.schema import convert_schema
 from rowdelta.delta.vectors import INLINE
 
@@ -30,7 +30,7 @@ def describe_full(source: DeltaSource, handle: TableHandle | None) -> list[tuple
         partition = ", ".join(leaf.name for leaf in schema.partition.values())
         steps.append(("schema", f"{columns}, partitioned by {partition}" if partition else columns))
     existing = set() if handle is None else load_data_files(handle).keys()
-    wanted = by_place(source.root, whole.adds).keys()
+    wanted = index_by_path(source.root, whole.adds).keys()
     return steps + _describe_files(whole.adds.values(), len(wanted - existing), len(existing - wanted))
 
 

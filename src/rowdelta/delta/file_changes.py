@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rowdelta.delta.existing_files import load_data_files
-from rowdelta.delta.paths import by_place
+from rowdelta.delta.paths import index_by_path
 from rowdelta.errors import TableError
 from rowdelta.iceberg import ContentFile, held_deletes
 
@@ -41,7 +41,7 @@ class FileChanges:
 
 def find_file_changes(existing: ExistingPaths, root: str, commit: DeltaCommit) -> FileChanges:
     """Sorts the actions of a commit: a file that is both removed and added is the same file with other deletes."""
-    adds, removes = by_place(root, commit.adds), by_place(root, commit.removes)
+    adds, removes = index_by_path(root, commit.adds), index_by_path(root, commit.removes)
     uncertain = {path for path, remove in removes.items() if remove.uncertain}
     present = existing.select(uncertain | (adds.keys() - removes.keys()))
     for path in uncertain - present:

@@ -27,7 +27,7 @@ class DeltaSource:
     def __init__(self, spark: SparkSession, name: str, version: int | None) -> None:
         self._log = DeltaLog(spark, name)
         self.root = self._log.root
-        self.latest = self._log.latest()
+        self.latest = self._log.read_latest()
         if version is not None and not 0 <= version <= self.latest.version:
             raise InputError(
                 f"the Delta table has no version {version}", hint=f"its newest version is {self.latest.version}"
@@ -40,7 +40,7 @@ class DeltaSource:
         """The state at the version."""
         if self._snapshot is None:
             same = self.version == self.latest.version
-            self._snapshot = self.latest if same else self._log.at(self.version)
+            self._snapshot = self.latest if same else self._log.read_version(self.version)
         return self._snapshot
 
     @property
@@ -72,7 +72,7 @@ class DeltaSource:
     def commits_after(self, version: int) -> list[LogFile] | None:
         """The files of the commits after a version; None if the log no longer has all of them."""
         expected = list(range(version + 1, self.version + 1))
-        files = self._log.log_files(version + 1, self.version) if expected else []
+        files = self._log.list_log_files(version + 1, self.version) if expected else []
         return files if [file.version for file in files] == expected else None
 
     def read(self, files: list[LogFile], *, joined: bool) -> Iterator[DeltaCommit]:
