@@ -102,7 +102,7 @@ def recommend_mode(debt: Debt, metadata: TableMetadata, pace: Pace, recent: Sequ
         return Recommendation(
             "mode",
             _MERGE_ON_READ,
-            f"{pace.rewritten_commits} of the last {pace.commits} commits wrote whole files anew to change some rows",
+            f"{pace.rewritten_commits} of the last {pace.commits} commits rewrote whole files to change some rows",
             f"each wrote {size:,} bytes, about {size / REWRITE_BYTES_PER_SECOND:.1f} s; a deletion vector is some KB",
             (f"ALTER TABLE {debt.table} SET TBLPROPERTIES ({properties})",),
         )
@@ -110,5 +110,5 @@ def recommend_mode(debt: Debt, metadata: TableMetadata, pace: Pace, recent: Sequ
     return Recommendation(
         "mode",
         f"as it is: {_MERGE_ON_READ}",
-        f"{pace.row_level} of the last {pace.commits} commits changed {changed:,} rows without writing files anew",
+        f"{pace.row_level} of the last {pace.commits} commits changed {changed:,} rows without rewriting files",
     )
