@@ -53,7 +53,7 @@ class Debt:
         readers: `any engine`, `v3 engines`, `engines that read equality deletes` or `only rowdelta`.
         readers_reason: Why these and no others.
         scan_seconds: The estimated time of a scan without any delete.
-        stock: What Iceberg's reader pays on top of it; None where it refuses to read the table.
+        stock: What Iceberg's reader pays on top of it; None if it refuses to read the table.
         rowdelta: What rowdelta's reader pays.
         kinds: The deletes by kind and encoding.
         partitions: The debt of each partition, the largest first.

@@ -32,7 +32,7 @@ def check_protocol(protocol: Protocol) -> None:
         InputError: Names every unsupported feature.
     """
     if protocol.min_reader_version > _WITH_FEATURES:
-        raise InputError(f"the Delta table needs reader version {protocol.min_reader_version}; 1 to 3 are known")
+        raise InputError(f"the Delta table needs reader version {protocol.min_reader_version}; 1 to 3 are supported")
     supported = ", ".join(sorted(SUPPORTED_FEATURES))
     unknown = sorted(protocol.reader_features - SUPPORTED_FEATURES)
     if unknown:
@@ -48,5 +48,6 @@ def check_metadata(metadata: Metadata) -> None:
         raise InputError(f"the Delta table's data files are {metadata.file_format!r}, not Parquet")
     if metadata.mapping_mode not in MAPPING_MODES:
         raise InputError(
-            f"the Delta table's column mapping mode is {metadata.mapping_mode!r}", hint="none, name and id are known"
+            f"the Delta table's column mapping mode is {metadata.mapping_mode!r}",
+            hint="none, name and id are supported",
         )
