@@ -39,7 +39,7 @@ def test_full_rows_become_vectors_and_back_and_keep_their_age(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Keys of one integer column are compared as bitmaps."""
-    monkeypatch.delattr("rowdelta.maintenance.verify_keys._rows")
+    monkeypatch.delattr("rowdelta.maintenance.verify_keys._read_rows")
     table = create(spark, table_name, SCHEMA, "region", properties=VECTORS)
     some = [(i, region, f"s{i}") for i in range(10) for region in ("EU", "US")]
     one_file(spark, some, SCHEMA).writeTo(table_name).append()
