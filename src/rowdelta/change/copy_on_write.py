@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from rowdelta.change.row_positions import FilePositions
+    from rowdelta.change.file_positions import FilePositions
     from rowdelta.change.target_snapshot import Target
     from rowdelta.iceberg import Uncommitted, Validation
 

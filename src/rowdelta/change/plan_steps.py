@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowdelta.change.position_files import describe_deletes
+from rowdelta.change.position_deletes import describe_deletes
 from rowdelta.iceberg import scan_size
 
 if TYPE_CHECKING:
