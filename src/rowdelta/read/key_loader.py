@@ -1,4 +1,4 @@
-"""The keys of delete files as arrays in memory, each file read once per process."""
+"""Loads the keys of delete files as arrays; each file is read once per process."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WORDS_AT_ONCE: Final = 1 << 18
 
 
 class KeyCache:
-    """The keys of delete files by path; files never change. The oldest go when it grows too large."""
+    """The keys of delete files by path, since files never change. Drops the least recently used ones at its limit."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._keys: OrderedDict[str, IntegerKeys] = OrderedDict()
@@ -40,12 +40,12 @@ class KeyCache:
         self._lock = threading.Lock()
 
     def get(self, path: str) -> IntegerKeys | None:
-        """The keys of a file, if they are here."""
+        """Returns the keys of a file if it has them."""
         with self._lock:
-            found = self._keys.get(path)
-            if found is not None:
+            keys = self._keys.get(path)
+            if keys is not None:
                 self._keys.move_to_end(path)
-            return found
+            return keys
 
     def put(self, path: str, keys: IntegerKeys) -> None:
         """Keeps the keys of a file."""
@@ -57,20 +57,20 @@ class KeyCache:
                 self._drop(next(iter(self._keys)))
 
     def drop(self, path: str) -> None:
-        """Lets the keys of a file go."""
+        """Drops the keys of a file."""
         with self._lock:
             self._drop(path)
 
     def _drop(self, path: str) -> None:
-        gone = self._keys.pop(path, None)
-        self._bytes -= 0 if gone is None else gone.keys.nbytes
+        dropped = self._keys.pop(path, None)
+        self._bytes -= 0 if dropped is None else dropped.keys.nbytes
 
 
 _cache = KeyCache()
 
 
 def forget_keys(paths: Iterable[str]) -> None:
-    """Lets the keys of files go that no newer snapshot has."""
+    """Drops the keys of files that newer snapshots do not have."""
     for path in paths:
         _cache.drop(path)
 
@@ -78,21 +78,21 @@ def forget_keys(paths: Iterable[str]) -> None:
 def load_integer_keys(
     handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], column: Field
 ) -> list[IntegerKeys]:
-    """The keys of delete files on one integer column, in the order of the entries."""
-    found = {entry.path: _cache.get(entry.path) for entry in entries}
-    missing = [entry for entry in entries if found[entry.path] is None]
+    """Loads the keys of delete files on one integer column, in the order of the entries."""
+    loaded = {entry.path: _cache.get(entry.path) for entry in entries}
+    missing = [entry for entry in entries if loaded[entry.path] is None]
     vectors = [entry for entry in missing if entry.is_vector]
     read = together(lambda entry: vector_keys(handle, entry, column), vectors)
-    found |= dict(zip([entry.path for entry in vectors], read, strict=True))
-    found |= read_parquet_keys(handle, [entry for entry in missing if not entry.is_vector], column)
-    rows = [entry for entry in missing if found[entry.path] is None]
+    loaded |= dict(zip([entry.path for entry in vectors], read, strict=True))
+    loaded |= read_parquet_keys(handle, [entry for entry in missing if not entry.is_vector], column)
+    rows = [entry for entry in missing if loaded[entry.path] is None]
     if rows:
-        found |= row_keys(handle, files, rows, column)
+        loaded |= row_keys(handle, files, rows, column)
     for entry in missing:
-        keys = found[entry.path]
+        keys = loaded[entry.path]
         assert keys is not None
         _cache.put(entry.path, keys)
-    return [keys for entry in entries if (keys := found[entry.path]) is not None]
+    return [keys for entry in entries if (keys := loaded[entry.path]) is not None]
 
 
 def read_vector(handle: TableHandle, entry: DeleteEntry) -> EqualityDeleteVector:
@@ -111,8 +111,8 @@ def read_vector(handle: TableHandle, entry: DeleteEntry) -> EqualityDeleteVector
 
 
 def vector_keys(handle: TableHandle, entry: DeleteEntry, column: Field) -> IntegerKeys:
-    """The keys of an equality delete vector, read from storage."""
-    return _of_vector(read_vector(handle, entry), column)
+    """Reads the keys of an equality delete vector from storage."""
+    return _decode_keys(read_vector(handle, entry), column)
 
 
 _CODEC_TYPES: Final = {
@@ -124,7 +124,7 @@ _CODEC_TYPES: Final = {
 }
 
 
-def _of_vector(vector: EqualityDeleteVector, column: Field) -> IntegerKeys:
+def _decode_keys(vector: EqualityDeleteVector, column: Field) -> IntegerKeys:
     codec = get_codec(vector.codec)
     types = _CODEC_TYPES.get(vector.codec, set(codec.types))
     if column.type_name not in types:
@@ -138,12 +138,12 @@ def _of_vector(vector: EqualityDeleteVector, column: Field) -> IntegerKeys:
 def row_keys(
     handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], column: Field
 ) -> dict[str, IntegerKeys]:
-    """Reads standard equality delete files in Spark, and brings home one 64-bit word for each 64 neighbouring keys."""
+    """Reads standard equality delete files in Spark, and collects one 64-bit word for each 64 neighbouring keys."""
     rows = delete_rows(handle, files, entries, [column.id])
     key = integer_sql(column, column_path(handle, column.id))
     block, bit = locate_bit("key")
     paths = pa.array([entry.path for entry in entries], pa.string())
-    # A number stands for the path, which would travel with every word.
+    # A number stands for the path, which would be collected with every word.
     numbers = arrow_frame(handle.spark, pa.table({"_file": paths, "file": pa.array(range(len(paths)), pa.int32())}))
     keys = select_sql(rows, "_file", f"{key} as key").join(F.broadcast(numbers), "_file")
     words = select_sql(keys, "file", f"{block} as block", f"{bit} as bit")
@@ -152,16 +152,17 @@ def row_keys(
     blocks = table["block"].combine_chunks()
     nulls = blocks.is_null().to_numpy(zero_copy_only=False)
     values, word = blocks.fill_null(0).to_numpy(), table["word"].fill_null(0).combine_chunks().to_numpy()
-    found = {}
+    by_path = {}
     for code, entry in enumerate(entries):
-        mine = codes == code
-        here = mine & ~nulls
-        found[entry.path] = IntegerKeys(unpack_words(values[here], word[here]), bool((mine & nulls).any()))
-    return found
+        of_file = codes == code
+        has_key = of_file & ~nulls
+        keys_of_file = unpack_words(values[has_key], word[has_key])
+        by_path[entry.path] = IntegerKeys(keys_of_file, bool((of_file & nulls).any()))
+    return by_path
 
 
 def locate_bit(number: str) -> tuple[str, str]:
-    """SQL of the block that a number is in, and of its bit in the block's word: what `unpack_words` turns back.
+    """Writes the block of a number in SQL, and its bit in the word of the block; `unpack_words` reverses it.
 
     Examples:
         >>> locate_bit("k")
@@ -171,7 +172,7 @@ def locate_bit(number: str) -> tuple[str, str]:
 
 
 def unpack_words(blocks: npt.NDArray[np.int64], words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The sorted keys of bitmaps of 64 keys each: bit `i` of the word of block `b` is the key `64 * b + i`.
+    """Unpacks sorted keys from words: bit `i` of the word of block `b` is the key `64 * b + i`.
 
     Examples:
         >>> unpack_words(np.array([1, 0]), np.array([0b101, 0b10])).tolist()

@@ -1,4 +1,4 @@
-"""`t.merge()`: rows of a source update, delete and insert rows of the table."""
+"""`t.merge()`: updates, deletes and inserts rows of the table by the rows of a source."""
 
 from __future__ import annotations
 
