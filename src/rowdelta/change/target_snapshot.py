@@ -75,7 +75,7 @@ class Target:
         assert self.files is not None
         stored = self.lineage if self.files.has_row_ids else []
         live = self._live if only is None else self._live_of(only)
-        rows = (live if skipping is None else live.skipping(skipping)).live_with_places()
+        rows = (live if skipping is None else live.skipping(skipping)).live_with_positions()
         missing = [f"cast(null AS bigint) AS {name}" for name in self.lineage if name not in stored]
         rows = select_sql(rows, "*", *missing) if missing else rows
         return rows if alias is None else rows.alias(alias)

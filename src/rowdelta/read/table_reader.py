@@ -1,4 +1,4 @@
-"""A snapshot as a DataFrame, every delete applied."""
+"""Reads a snapshot as a DataFrame with every delete applied."""
 
 from __future__ import annotations
 
@@ -38,27 +38,26 @@ class LiveRows:
     """The rows of a snapshot before equality deletes, and the joins that apply them.
 
     `rows` has the table's columns, then the columns that the joins need (`AGE`, `SPEC`, `PARTITION`, dropped key
-    columns) and the metadata columns that were asked for. `made` makes them of `stored`, the rows as Iceberg
-    reads them.
+    columns) and the requested metadata columns. `prepare` makes them of `stored`, the rows as Iceberg reads them.
     """
 
     rows: DataFrame
     columns: list[str]
     deleted: list[DeletedKeys | KeyBits]
     stored: DataFrame
-    made: Callable[[DataFrame], DataFrame]
+    prepare: Callable[[DataFrame], DataFrame]
 
     def skipping(self, condition: Column) -> LiveRows:
-        """The same of the rows that meet a predicate, which skips files; see `matching`. The joins stay as they are."""
-        return replace(self, rows=self.made(self.stored.where(condition)))
+        """Keeps the rows that meet a predicate, by which files are skipped; see `matching`."""
+        return replace(self, rows=self.prepare(self.stored.where(condition)))
 
     def live(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
-        """The rows that are left, with the table's columns."""
-        frame = self.live_with_places(max_broadcast_bytes)
+        """Applies the joins; returns the table's columns."""
+        frame = self.live_with_positions(max_broadcast_bytes)
         return select_sql(frame, *map(quote, self.columns))
 
-    def live_with_places(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
-        """The rows that are left, with every column of `rows`."""
+    def live_with_positions(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
+        """Applies the joins; returns every column of `rows`."""
         frame = self.rows
         for keys in self.deleted:
             frame = keys.remove_from(frame, max_broadcast_bytes)
@@ -66,8 +65,8 @@ class LiveRows:
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """A frame of live rows, and what makes it of the rows that meet a predicate."""
+class _CachedFrame:
+    """A frame of live rows, and a function that reads it without files that a predicate excludes."""
 
     frame: DataFrame
     skipping: Callable[[Column], DataFrame]
@@ -76,49 +75,51 @@ class _Kept:
 def read_with_deletes(
     handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int
 ) -> DataFrame | None:
-    """The live rows of a snapshot; None where Iceberg's reader gives them, and applies filters as it should.
+    """Reads the live rows of a snapshot; None if Iceberg's reader can, and applies filters correctly.
 
-    Floating-point columns are hidden from filters; those of a frame that the caller makes instead must be, too.
+    Floating-point columns are hidden from filters. The caller must hide those of a frame that it makes instead.
     """
-    kept = _kept(handle, snapshot, schema_id, max_broadcast_bytes)
-    return None if kept is None else kept.frame
+    cached = _find_frame(handle, snapshot, schema_id, max_broadcast_bytes)
+    return None if cached is None else cached.frame
 
 
-def _kept(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int) -> _Kept | None:
-    known: dict[tuple[int, int, int], _Kept] = handle.live_frames
+def _find_frame(
+    handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int
+) -> _CachedFrame | None:
+    frames: dict[tuple[int, int, int], _CachedFrame] = handle.live_frames
     key = (snapshot.id, schema_id, max_broadcast_bytes)
-    if key not in known:
+    if key not in frames:
         files = snapshot_files(handle, snapshot)
         if files is None:
             return None
         check_deletes(handle.metadata, files)
         if files.equality_deletes:
             rows = live_rows(handle, files, schema_id)
-            kept = _Kept(
+            cached = _CachedFrame(
                 rows.live(max_broadcast_bytes), lambda condition: rows.skipping(condition).live(max_broadcast_bytes)
             )
         elif has_null_partitions(handle.metadata.specs, files.listing.records):
-            kept = _of_shadow(handle, files, schema_id)
+            cached = _read_shadow(handle, files, schema_id)
         else:
             return None
-        while len(known) >= _FRAMES_KEPT:
-            known.pop(next(iter(known)))
-        known[key] = kept
-    return known[key]
+        while len(frames) >= _FRAMES_KEPT:
+            frames.pop(next(iter(frames)))
+        frames[key] = cached
+    return frames[key]
 
 
-def _of_shadow(handle: TableHandle, files: SnapshotFiles, schema_id: int) -> _Kept:
+def _read_shadow(handle: TableHandle, files: SnapshotFiles, schema_id: int) -> _CachedFrame:
     columns, stored = _columns(handle, schema_id), shadow(handle, files, schema_id, []).frame
-    return _Kept(hide_floats(stored, columns), lambda condition: hide_floats(stored.where(condition), columns))
+    return _CachedFrame(hide_floats(stored, columns), lambda condition: hide_floats(stored.where(condition), columns))
 
 
 def hide_floats(frame: DataFrame, columns: Sequence[Field], more: Sequence[str] = ()) -> DataFrame:
-    """A frame of some columns of a table, whose filters on floating-point columns do not reach the scan.
+    """Hides floating-point columns of a frame, so that filters on them do not reach the scan.
 
     Args:
         frame: The table as Iceberg reads it.
         columns: The columns.
-        more: Metadata columns to keep where any column is hidden.
+        more: Metadata columns to keep if any column is hidden.
     """
     return select_stored(frame, columns, more) if hides_floats(columns) else frame
 
@@ -130,22 +131,22 @@ def _columns(handle: TableHandle, schema_id: int) -> Sequence[Field]:
 def read_skipping(
     handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int, skipping: Column
 ) -> DataFrame:
-    """The live rows of a snapshot that meet a predicate by which files are skipped; see `matching`."""
-    kept = _kept(handle, snapshot, schema_id, max_broadcast_bytes)
-    if kept is None:
+    """Reads the live rows of a snapshot without files that a predicate excludes; see `matching`."""
+    cached = _find_frame(handle, snapshot, schema_id, max_broadcast_bytes)
+    if cached is None:
         files = snapshot_files(handle, snapshot)
         assert files is not None
-        kept = _of_shadow(handle, files, schema_id)
-    return kept.skipping(skipping)
+        cached = _read_shadow(handle, files, schema_id)
+    return cached.skipping(skipping)
 
 
 def filters_mislead(handle: TableHandle, files: SnapshotFiles) -> bool:
-    """Whether Iceberg's reader may give other rows than a filter asks for: see `iceberg.pushdown`."""
+    """Whether Iceberg's reader may return other rows than a filter asks for; see `iceberg.pushdown`."""
     return _has_floats(handle) or has_null_partitions(handle.metadata.specs, files.listing.records)
 
 
 def filters_may_mislead(handle: TableHandle) -> bool:
-    """The same without a look at the manifests: whether it may be so."""
+    """Whether `filters_mislead` may be true for a snapshot of the table; reads no manifest."""
     return _has_floats(handle) or not all(spec.is_unpartitioned for spec in handle.metadata.specs.values())
 
 
@@ -163,16 +164,16 @@ def live_rows(
     deletes: tuple[DeleteEntry, ...] | None = None,
     as_bits: bool = False,
 ) -> LiveRows:
-    """Puts the shadow of a snapshot and its equality deletes together.
+    """Combines the stored rows of a snapshot and its equality deletes.
 
     Args:
         handle: The table.
         files: The snapshot.
         schema_id: The schema to read with.
         metadata_columns: Metadata columns to read as well.
-        only: The data files to read; all of them when left out.
-        deletes: The equality deletes to make joins for; all that can find a row when left out.
-        as_bits: Whether to look keys up in a bitmap rather than join with them, where that can be.
+        only: The data files to read; by default, all of them.
+        deletes: The equality deletes to apply; by default, all that may delete a row.
+        as_bits: Whether to look keys up in a bitmap, where possible, rather than join with them.
     """
     schema = handle.metadata.schemas[schema_id]
     check_names(handle, schema_id, ("_spec_id", "_partition", *metadata_columns))
@@ -180,65 +181,65 @@ def live_rows(
     keys = {field_id for entry in deletes for field_id in entry.equality_ids}
     specs = [handle.metadata.specs[spec_id] for spec_id in {entry.spec_id for entry in deletes}]
     sources = {part.source_id for spec in specs for part in spec.fields if part.transform != "void"}
-    dropped = [_dropped_key(handle, field_id) for field_id in sorted(keys - set(schema.by_id))]
-    dropped_sources = [_dropped(handle, field_id) for field_id in sorted(sources - keys - set(schema.by_id))]
-    shade = shadow(handle, files, schema_id, [*dropped, *dropped_sources], only)
+    dropped = [_find_dropped_key(handle, field_id) for field_id in sorted(keys - set(schema.by_id))]
+    dropped_sources = [_find_dropped(handle, field_id) for field_id in sorted(sources - keys - set(schema.by_id))]
+    shadow_rows = shadow(handle, files, schema_id, [*dropped, *dropped_sources], only)
     every, files = files.equality_deletes, replace(files, equality_deletes=deletes)
     columns = [column.name for column in schema.fields]
-    places = [f"_spec_id AS {SPEC}", *([f"_partition AS {PARTITION}"] if shade.partition_names else [])]
+    places = [f"_spec_id AS {SPEC}", *([f"_partition AS {PARTITION}"] if shadow_rows.partition_names else [])]
     if not every:
 
-        def plain(rows: DataFrame) -> DataFrame:
+        def select_plain(rows: DataFrame) -> DataFrame:
             return select_stored(rows, schema.fields, [*places, *metadata_columns])
 
-        return LiveRows(plain(shade.frame), columns, [], shade.frame, plain)
+        return LiveRows(select_plain(shadow_rows.frame), columns, [], shadow_rows.frame, select_plain)
     young = files.young_files(handle) if files.equality_deletes else []
     keys_dropped = [quote(column.name) for column in dropped]
-    age = _age(handle, files, young)
+    age = _age_sql(handle, files, young)
 
-    def made(rows: DataFrame) -> DataFrame:
+    def prepare(rows: DataFrame) -> DataFrame:
         rows = select_stored(rows, schema.fields, [*keys_dropped, *places, age, *metadata_columns])
         return _with_file_ages(handle, rows, young) if _FILE in rows.columns else rows
 
-    rows = made(shade.frame)
+    rows = prepare(shadow_rows.frame)
     by_id = schema.by_id | {column.id: column for column in dropped}
     builder = DeletedKeysBuilder(
-        handle, files, by_id, rows, shade.partition_names, ages_matter=bool(young), as_bits=as_bits
+        handle, files, by_id, rows, shadow_rows.partition_names, ages_matter=bool(young), as_bits=as_bits
     )
     builder.check_scopes(every)
-    return LiveRows(rows, columns, builder.build(), shade.frame, made)
+    return LiveRows(rows, columns, builder.build(), shadow_rows.frame, prepare)
 
 
-def _dropped_key(handle: TableHandle, field_id: int) -> Field:
+def _find_dropped_key(handle: TableHandle, field_id: int) -> Field:
     for schema in handle.metadata.schemas.values():
-        known = schema.by_id.get(field_id)
-        if known is not None and len(known.path) > 1:
+        column = schema.by_id.get(field_id)
+        if column is not None and len(column.path) > 1:
             raise TableError(
-                f"{handle.name} has deletes by {known.sql}, a field of a struct that was dropped since",
+                f"{handle.name} has deletes by {column.sql}, a field of a struct that was dropped since",
                 hint="which rows they delete cannot be told any more; a snapshot from before can be read: snapshot_id=",
             )
-    return _dropped(handle, field_id)
+    return _find_dropped(handle, field_id)
 
 
-def _dropped(handle: TableHandle, field_id: int) -> Field:
-    """A column that the schema no longer has, under a name of its own."""
+def _find_dropped(handle: TableHandle, field_id: int) -> Field:
+    """Finds a column that the schema no longer has, and gives it a name of its own."""
     for schema_id in sorted(handle.metadata.schemas, reverse=True):
-        known = handle.metadata.schemas[schema_id].by_id.get(field_id)
-        if known is not None:
-            return replace(known, name=f"__rd_dropped_{field_id}", path=(f"__rd_dropped_{field_id}",), required=False)
+        column = handle.metadata.schemas[schema_id].by_id.get(field_id)
+        if column is not None:
+            return replace(column, name=f"__rd_dropped_{field_id}", path=(f"__rd_dropped_{field_id}",), required=False)
     raise TableError(
         f"no schema of {handle.name} has a column with id {field_id}, by which rows are deleted",
         hint="its schema was removed when snapshots expired; which rows are deleted cannot be known",
     )
 
 
-def _age(handle: TableHandle, files: SnapshotFiles, young: list[DataEntry]) -> str:
-    """The data sequence number of a row's file, or the path to look it up by; rows of old files may have any lower one.
+def _age_sql(handle: TableHandle, files: SnapshotFiles, young: list[DataEntry]) -> str:
+    """Writes the data sequence number of a row's file in SQL, or its path to look the number up.
 
-    Iceberg gives it out as `_last_updated_sequence_number`, save for rows that kept an older number through a
-    rewrite. That makes no difference while rows stay in their partition; but a rewrite into another partition spec
-    can move a row into the scope of an older delete, and ORC files do not have the column: then the number is looked
-    up by file.
+    Rows of old files may get any lower number. Iceberg returns the number as `_last_updated_sequence_number`, except
+    for rows that kept an older number in a rewrite. That makes no difference while rows stay in their partition. But a
+    rewrite to another partition spec can move a row into the scope of an older delete, and ORC files do not have the
+    column: then the number is looked up by file.
     """
     if not young:
         return f"0 AS {AGE}"
