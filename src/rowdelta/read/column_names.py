@@ -47,6 +47,6 @@ def check_clashes(handle: TableHandle, schema_id: int) -> None:
     alike = ANY_CASE.clashes(names)
     if alike and not handle.name_rule.case_sensitive:
         raise TableError(
-            f"{handle.name} has the columns {' and '.join(alike)}, which Spark cannot tell apart in this session",
-            hint="spark.conf.set('spark.sql.caseSensitive', 'true') tells them apart",
+            f"{handle.name} has the columns {' and '.join(alike)}, which Spark cannot distinguish in this session",
+            hint="spark.conf.set('spark.sql.caseSensitive', 'true') distinguishes them",
         )

@@ -20,9 +20,9 @@ from rowdelta.read.delete_joins import (
     SIDE,
     SPEC,
     DeletedKeys,
+    combine_tests,
     container_condition,
     container_probe,
-    combine_tests,
     scope_condition,
 )
 from rowdelta.read.hashed_keys import load_hashed_keys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowdelta.read.table_reader import MAX_BROADCAST_BYTES
+from rowdelta.read.snapshot_rows import MAX_BROADCAST_BYTES
 from rowdelta.read.time_travel import live_frame
 from rowdelta.spark import TemporaryView
 
