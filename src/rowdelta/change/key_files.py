@@ -59,9 +59,9 @@ def write_vector(handle: TableHandle, keys: KeyInput, batch: IntegerBatch, choic
 
 def key_values(batch: IntegerBatch, column: Field) -> pa.Array:
     """Makes values of the column from the keys of a batch, with a null last."""
-    kind = INTEGER_TYPES[column.type_name]
-    values = pa.array(batch.keys).cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)  # noqa: PLR2004
-    return pa.concat_arrays([values, pa.nulls(1, kind)]) if batch.has_null else values
+    arrow_type = INTEGER_TYPES[column.type_name]
+    values = pa.array(batch.keys).cast(pa.int32() if arrow_type.bit_width == 32 else pa.int64()).cast(arrow_type)  # noqa: PLR2004
+    return pa.concat_arrays([values, pa.nulls(1, arrow_type)]) if batch.has_null else values
 
 
 def write_rows(handle: TableHandle, keys: KeyInput, batch: IntegerBatch) -> NewDelete:
@@ -86,13 +86,13 @@ def _write(
     handle: TableHandle, keys: KeyInput, batch: IntegerBatch, data: bytes, encoding: DeleteEncoding
 ) -> NewDelete:
     column = keys.columns[0]
-    kind, suffix = ("PARQUET", "parquet") if encoding is DeleteEncoding.FULL_ROW else ("PUFFIN", "puffin")
+    file_format, suffix = ("PARQUET", "parquet") if encoding is DeleteEncoding.FULL_ROW else ("PUFFIN", "puffin")
     path = handle.new_data_location(f"{uuid.uuid4()}-equality-deletes.{suffix}")
     count = len(batch.keys) + batch.has_null
     bounds = [{column.id: _bound(column, int(batch.keys[at]))} for at in (0, -1)] if len(batch.keys) else [None, None]
     file = ContentFile(
         path=path,
-        file_format=kind,
+        file_format=file_format,
         record_count=count,
         file_size_in_bytes=len(data),
         content=FileContent.EQUALITY,
@@ -104,7 +104,7 @@ def _write(
         upper_bounds=bounds[1],
         equality_ids=[column.id],
     )
-    if kind == "PUFFIN":
+    if file_format == "PUFFIN":
         file = _add_blob_place(handle, file, keys.columns, data)
     else:
         check_parquet(file, data)
@@ -173,7 +173,7 @@ def stage_key_rows(handle: TableHandle, keys: KeyInput) -> list[NewDelete]:
 
 
 def _position(handle: TableHandle, column: Field) -> int:
-    return [known.id for known in handle.metadata.schema.fields].index(column.id)
+    return [field.id for field in handle.metadata.schema.fields].index(column.id)
 
 
 def _as_equality_delete(file: ContentFile, ids: list[int]) -> ContentFile:

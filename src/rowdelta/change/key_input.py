@@ -149,20 +149,20 @@ def _check_sources(handle: TableHandle, keys: DataFrame, sources: list[Field]) -
 
 def _cast_column(handle: TableHandle, keys: DataFrame, column: Field, types: StructType) -> Column:
     """Casts a column of the input to the table's type, if that loses nothing."""
-    found = handle.name_rule.find(column.name, keys.columns)
-    if len(found) != 1:
+    names = handle.name_rule.find(column.name, keys.columns)
+    if len(names) != 1:
         raise InputError(
-            f"the keys have {'no' if not found else 'more than one'} column {column.name!r}",
+            f"the keys have {'no' if not names else 'more than one'} column {column.name!r}",
             hint=f"their columns are {', '.join(keys.columns)}",
         )
-    kind = types[column.name].dataType
-    have, want = keys.schema[found[0]].dataType.simpleString(), kind.simpleString()
+    column_type = types[column.name].dataType
+    have, want = keys.schema[names[0]].dataType.simpleString(), column_type.simpleString()
     if have not in {want, "void"} and have not in _WIDENS.get(want, set()):
         raise InputError(
             f"key column {column.name!r} is {have}, but in {handle.name} it is {want}",
             hint=f"cast it first: col('{column.name}').cast('{want}')",
         )
-    value = F.col(quote(found[0])).cast(kind)
+    value = F.col(quote(names[0])).cast(column_type)
     if not column.required:
         return value
     return refuse_null(value, f"a key is null in column {column.name!r}, which the table requires")

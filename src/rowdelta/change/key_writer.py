@@ -46,7 +46,7 @@ class KeyDeletes:
 
     @property
     def are_distinct(self) -> bool:
-        """Whether every key is known to have come once."""
+        """Whether it is certain that every key occurs once."""
         return all(isinstance(keys, IntegerBatch) and keys.rows == keys.count for keys, _ in self.chosen)
 
     @property

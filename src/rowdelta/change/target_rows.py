@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import TableHandle
 
 _MOST_FILES_LISTED: Final = 5_000  # to list them, their manifests are read
-# Rows are collected without a shuffle where that cannot be much: 600 MB, were all of them to match.
+# Rows are collected without a shuffle if that takes at most 600 MB, even if all of them match.
 _MOST_ROWS_COLLECTED: Final = 25_000_000
 
 

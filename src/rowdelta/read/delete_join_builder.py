@@ -176,7 +176,9 @@ class DeletedKeysBuilder:
         return DeletedKeys(frame, probe, condition, size)
 
     def _cast_scopes(self, frame: DataFrame) -> DataFrame:
-        return frame.withColumns({name: F.col(name).cast(kind) for name, kind in self._scopes.casts().items()})
+        return frame.withColumns(
+            {name: F.col(name).cast(data_type) for name, data_type in self._scopes.casts().items()}
+        )
 
     def _join_exact(self, columns: list[Field], entries: Sequence[DeleteEntry], *, scoped: bool) -> DeletedKeys:
         """Joins keys of any type: their hash finds them, and their values decide."""

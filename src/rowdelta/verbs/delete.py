@@ -102,7 +102,7 @@ class Delete(Operation[Result]):
         )
 
     def _find_condition(self, match: Match | None) -> RowFilter:
-        """The predicate in Iceberg's terms, from the plan of the rows where there is one."""
+        """Translates the predicate to Iceberg's terms, from the plan of the rows if there is one."""
         if match is None or self._where is None:
             return self._bind_predicate()
         return filter_of(self._handle, match.rows) if match.condition is None else match.condition

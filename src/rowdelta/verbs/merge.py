@@ -174,8 +174,8 @@ class Merge(Operation[Result]):
     def _check_clauses(self) -> None:
         if not self._clauses:
             raise InputError("the merge has no clause", hint="add one: .when_matched_update_all()")
-        for kind in (MATCHED, NOT_MATCHED, BY_SOURCE):
-            clauses = [clause for _, clause in select_clauses(self._clauses, kind)]
+        for rows in (MATCHED, NOT_MATCHED, BY_SOURCE):
+            clauses = [clause for _, clause in select_clauses(self._clauses, rows)]
             early = [clause for clause in clauses[:-1] if clause.condition is None]
             if early:
                 raise InputError(

@@ -46,16 +46,16 @@ def merge_joined_rows(
 
 def apply_clauses(merge: MergeSpec, target: Target, joined: DataFrame, locator: RowLocator) -> DataFrame:
     """Selects every matched row and every row that a clause applies to, with its `ACTION` and new values."""
-    found = f"coalesce({FOUND}, false)"
+    is_match = f"coalesce({FOUND}, false)"
     action = choose_action(merge.clauses_for(MATCHED))
     by_source = merge.clauses_for(BY_SOURCE)
     if by_source:
-        action = F.when(sql_column(found), action).otherwise(choose_action(by_source))
-    joined = where_sql(joined.withColumn(ACTION, action), f"{found} OR {ACTION} <> {NO_ACTION}")
+        action = F.when(sql_column(is_match), action).otherwise(choose_action(by_source))
+    joined = where_sql(joined.withColumn(ACTION, action), f"{is_match} OR {ACTION} <> {NO_ACTION}")
     updates = merge.updates
     values = compute_updates(merge.handle, joined, updates, merge.aliases, merge.source.columns) if updates else []
     old = name_old_columns(merge, target, locator)
-    return joined.select(ACTION, sql_column(f"{found} AS {FOUND}"), SOURCE, *old, *values)
+    return joined.select(ACTION, sql_column(f"{is_match} AS {FOUND}"), SOURCE, *old, *values)
 
 
 def _select_updates(merge: MergeSpec, target: Target, pairs: DataFrame) -> DataFrame | None:

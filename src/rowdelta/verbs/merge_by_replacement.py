@@ -41,12 +41,12 @@ def replace_matched_rows(
     """Collects where matched rows are, and commits rows of the source for them; `values` are its columns."""
     ((number, _),) = merge.updates
     assert isinstance(candidates.locator, ListedFilesLocator)
-    found, condition = beside(
+    pairs, condition = beside(
         merge.handle.gateway,
         lambda: _collect_pairs(merge, target, source, candidates),
         lambda: filter_of(merge.handle, candidates.in_range),
     )
-    matches = group_replacements(merge.handle.spark, found, candidates.locator, number)
+    matches = group_replacements(merge.handle.spark, pairs, candidates.locator, number)
     new_rows = _build_rows(merge, target, source, matches, values)
     return commit_matches(merge, target, source, matches, new_rows, condition=condition, started=started)
 
@@ -69,8 +69,8 @@ def _build_rows(
     """
     inserts = [clause for _, clause in merge.clauses_for(NOT_MATCHED)]
     inserts_all = len(inserts) == 1 and inserts[0].is_plain
-    found = matches.join_to(source.alias(merge.aliases[1]), "left" if inserts_all else "inner")
-    rows = found.select(*(values[name].alias(name) for name in target.columns), *target.kept_lineage)
+    joined = matches.join_to(source.alias(merge.aliases[1]), "left" if inserts_all else "inner")
+    rows = joined.select(*(values[name].alias(name) for name in target.columns), *target.kept_lineage)
     replaced = in_few_files(select_updated_rows(target, rows), source)
     if inserts_all:
         return replaced

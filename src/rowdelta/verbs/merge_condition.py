@@ -71,7 +71,7 @@ def parse_on_condition(
 def _find_pairs(
     handle: TableHandle, on: str, source: DataFrame, aliases: tuple[str, str]
 ) -> tuple[dict[str, str], int]:
-    """The columns that a condition compares as `t.a = s.b`, and how many parts it joins by AND.
+    """Finds the columns that a condition compares as `t.a = s.b`, and counts the parts that it joins by AND.
 
     Any other part only means that fewer files are skipped.
     """

@@ -86,8 +86,8 @@ class IndexedMatches(Matches):
 
     def _look_up(self, source: DataFrame) -> DataFrame:
         same = sql_column(f"shiftright({SOURCE}, {_INDEX_BITS}) = {_BLOCK}")
-        found = sql_column(f"get({_ARRAY}{FOUND}, {_INDEX})")
-        return source.join(F.broadcast(self.rows), same, "left").withColumn(FOUND, found)
+        is_match = sql_column(f"get({_ARRAY}{FOUND}, {_INDEX})")
+        return source.join(F.broadcast(self.rows), same, "left").withColumn(FOUND, is_match)
 
 
 def collect_matches(pairs: DataFrame, locator: RowLocator) -> Matches:
@@ -111,8 +111,8 @@ def _group_matches(pairs: DataFrame, table: pa.Table, locator: ListedFilesLocato
     grouped = table.group_by(ACTION).aggregate([([], "count_all")])
     counts = dict(zip(grouped[ACTION].to_pylist(), grouped["count_all"].to_pylist(), strict=True))
     touched = locator.group_positions(table.filter(pc.field(ACTION) != NO_ACTION))
-    found = locator.group_positions(table.filter(pc.field(FOUND))) if NO_ACTION in counts else touched
-    return Matches(pairs, touched, counts, _has_more_rows(found))
+    matched = locator.group_positions(table.filter(pc.field(FOUND))) if NO_ACTION in counts else touched
+    return Matches(pairs, touched, counts, _has_more_rows(matched))
 
 
 def group_replacements(spark: SparkSession, table: pa.Table, locator: ListedFilesLocator, clause: int) -> Matches:
@@ -139,16 +139,16 @@ def _as_arrays(pairs: pa.Table) -> pa.Table | None:
     if sparse or len(numbers) > _MOST_ROWS_BROADCAST:
         return None
     indexes = np.searchsorted(blocks, block_of) * length + (numbers & _INDEX_MASK)
-    found = np.zeros(len(blocks) * length, bool)
-    found[indexes] = True
-    if np.count_nonzero(found) < len(numbers):
+    is_match = np.zeros(len(blocks) * length, bool)
+    is_match[indexes] = True
+    if np.count_nonzero(is_match) < len(numbers):
         return None
-    row_of = np.zeros(len(found), np.int64)
+    row_of = np.zeros(len(is_match), np.int64)
     row_of[indexes] = np.arange(len(numbers))
-    taken = pa.array(row_of, mask=~found)
-    values = {FOUND: pa.array(found)}
+    taken = pa.array(row_of, mask=~is_match)
+    values = {FOUND: pa.array(is_match)}
     values |= {name: pairs[name].combine_chunks().take(taken) for name in pairs.column_names if name != SOURCE}
-    starts = np.arange(0, len(found) + 1, length)
+    starts = np.arange(0, len(is_match) + 1, length)
     lists = {f"{_ARRAY}{name}": pa.ListArray.from_arrays(starts, array) for name, array in values.items()}
     return pa.table({_BLOCK: pa.array(blocks, pa.int64()), **lists})
 

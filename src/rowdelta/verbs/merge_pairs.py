@@ -35,10 +35,10 @@ def join_source(
     right = source.withColumn(FOUND, F.lit(True)).alias(merge.aliases[1])
     if broadcast:
         right = F.broadcast(right)
-    kind = "left" if merge.clauses_for(BY_SOURCE) else "inner"
+    join_type = "left" if merge.clauses_for(BY_SOURCE) else "inner"
 
     def join(rows: DataFrame) -> DataFrame:
-        return rows.alias(merge.aliases[0]).join(right, merge.on.condition, kind)
+        return rows.alias(merge.aliases[0]).join(right, merge.on.condition, join_type)
 
     rows = _mark_rows(target, candidates)
     return join(rows) if merge.on.is_complete else find_matching_pairs(merge.handle, rows, join)

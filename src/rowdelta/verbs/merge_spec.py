@@ -39,7 +39,7 @@ class MergeSpec:
     isolation: str
 
     def clauses_for(self, *kinds: str) -> list[tuple[int, Clause]]:
-        """The clauses for some kinds of rows, with their numbers."""
+        """Selects the clauses for some kinds of rows, with their numbers."""
         return select_clauses(self.clauses, *kinds)
 
     @property

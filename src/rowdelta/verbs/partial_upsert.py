@@ -43,7 +43,7 @@ class PartialUpsert:
     columns: tuple[str, ...]
 
     def plan_steps(self) -> tuple[tuple[str, str], ...]:
-        """The steps of the plan: those of a merge."""
+        """Returns the steps of the plan: those of a merge."""
         merge = self._to_merge(self._bind().last())
         reason = f"a merge: to set {', '.join(self.columns)} alone, the old rows must be read"
         with translate_row_errors(REQUIRED_HINT):
@@ -82,7 +82,7 @@ class PartialUpsert:
         return bind_changes(self.handle, self.changes, self.rules, names or self._names)
 
     def _to_merge(self, last: DataFrame) -> MergeSpec:
-        """The merge that deletes, updates or inserts each key by its last change."""
+        """Makes the merge that deletes, updates or inserts each key by its last change."""
         handle, aliases = self.handle, ("t", "s")
         schema, rule = handle.metadata.schema, handle.name_rule
         key = [schema.find(name, rule).name for name in self.rules.key]

@@ -148,7 +148,7 @@ class Update(Operation[Result]):
         )
 
     def _find_condition(self, match: Match | None) -> RowFilter:
-        """The predicate in Iceberg's terms."""
+        """Translates the predicate to Iceberg's terms."""
         if match is not None and match.condition is not None:
             return match.condition
         return filter_of(self._handle, None if match is None else match.rows)
