@@ -115,6 +115,7 @@ def _measure_upserts(spark: SparkSession, changes: dict[int, DataFrame], keys: i
 def _measure_reads(spark: SparkSession, changes: dict[int, DataFrame], keys: int) -> list[Measure]:
     """Measures an aggregate after the upsert, by Iceberg's reader over files of keys and by rowdelta over a vector."""
     expected = {}
+    encoding: rd.Encoding
     for size, some in changes.items():
         for kind, encoding in (("files", "full-row"), ("vectors", "deletion-vector")):
             table = make_branch(spark, TABLE, f"{kind}_{size}", _rows(size))
@@ -161,6 +162,7 @@ def _measure_resolves(spark: SparkSession, sizes: list[int], keys: int) -> list[
 def _measure_deletes(spark: SparkSession, size: int) -> list[Measure]:
     """Measures reads with more and more keys deleted, by Iceberg, and by rowdelta with both kinds of file."""
     left = {}
+    encoding: rd.Encoding
     for part in DELETED:
         deleted = random_keys(spark, int(size * part), size)
         number, lost = deleted.agg(F.count("id"), F.coalesce(F.sum("id"), F.lit(0))).collect()[0]

@@ -1,7 +1,7 @@
-"""README and docs, held against the code: the support table, the diagrams, the messages, the links and the names.
+"""README and docs agree with the code: the support table, the diagrams, the messages, the links and the names.
 
-The examples in docstrings are run as doctests (`conftest.py` at the root says what they start from); here it is seen to
-that every public name has one. The code of the pages is run by `tests/pages_test.py`.
+The examples in docstrings are doctests (`conftest.py` at the root says what they start from). A test here fails if a
+public name has none. `tests/pages_test.py` runs the code of the pages.
 """
 
 from __future__ import annotations
@@ -10,16 +10,20 @@ import ast
 import doctest
 import importlib
 import inspect
+import os
 import re
-from typing import TYPE_CHECKING, Any
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import yaml
 from typer.testing import CliRunner
 
 import rowdelta as rd
 from rowdelta.cli.app import app
+from rowdelta.encoding import DeleteEncoding
 from scripts.diagrams import DRAWINGS, IMAGES
-from scripts.support_table import README, with_table
+from scripts.support_table import README
 from tests.support.examples import DOCS, ROOT
 
 if TYPE_CHECKING:
@@ -30,9 +34,11 @@ PAGES = [README, *sorted(DOCS.glob("*.md"))]
 ICEBERGS_OWN = {"Format model is not registered for format PUFFIN"}
 
 
-def test_the_support_table_says_what_the_tests_say() -> None:
-    text = README.read_text(encoding="utf-8")
-    assert text == with_table(text), "run .venv/bin/python scripts/support_table.py"
+def test_the_support_table_counts_the_cases_that_pytest_collects() -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    command = [sys.executable, str(ROOT / "scripts" / "support_table.py"), "--check"]
+    checked = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
 
 
 def test_the_diagrams_are_those_of_the_script() -> None:
@@ -115,8 +121,20 @@ def test_every_page_that_explains_order_by_says_that_it_orders_one_batch() -> No
 
 def test_the_reference_has_every_public_name() -> None:
     shown = {name.rpartition(".")[2] for name, _ in shown_names()}
-    assert {*rd.__all__, *rd.cdc.__all__} - {"__version__", "cdc"} <= shown
+    words = {name for name in rd.__all__ if get_origin(getattr(rd, name)) is Literal}
+    assert {*rd.__all__, *rd.cdc.__all__} - {"__version__", "cdc"} - words <= shown
     assert {f"rowdelta.Table.{name}" for name in own_members(rd.Table)} <= {name for name, _ in shown_names()}
+
+
+def test_the_reference_lists_the_values_of_every_argument_type() -> None:
+    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    listed = {
+        name: re.findall(r"`([^`]+)`", values)
+        for name, values in re.findall(r"^\| `rd\.(\w+)` \|.*\|(.*)\|$", text, re.MULTILINE)
+    }
+    choices = {name: getattr(rd, name) for name in rd.__all__ if get_origin(getattr(rd, name)) is Literal}
+    assert listed == {name: list(get_args(choice)) for name, choice in choices.items()}
+    assert {str(encoding) for encoding in DeleteEncoding} <= set(get_args(rd.Encoding))
 
 
 def test_every_name_of_the_reference_has_an_example_that_is_run() -> None:
@@ -124,7 +142,7 @@ def test_every_name_of_the_reference_has_an_example_that_is_run() -> None:
     steps = {name: doctest.DocTestParser().get_examples(inspect.getdoc(found) or "") for name, found in shown.items()}
     for name in shown:
         assert not any(step.options.get(doctest.SKIP) for step in steps[name]), f"an example of {name} is skipped"
-        # A stream is started once for all that can be done with it: the example of the class may show a method, too.
+        # A stream is started once for all of its methods: the example of the class may show a method, too.
         owner, _, member = name.rpartition(".")
         by_class = any(f".{member}" in step.source for step in steps.get(owner, []))
         with_outcome = any(step.want or step.exc_msg for step in steps[name])

@@ -1,4 +1,4 @@
-"""Every verb over every kind of equality delete, once: the larger matrices vary the layout, this one the verb."""
+"""Every verb over every kind of equality delete. The larger matrices vary the layout; this one varies the verb."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from rowdelta.encoding import DeleteEncoding
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import VECTORS, create, one_file
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ ROWS = {i: ("EU" if i % 2 else "US", i) for i in range(10)}
 LIVE = {i: row for i, row in ROWS.items() if i not in {2, 3}} | {3: ("EU", 30)}
 
 
-def make(spark: SparkSession, name: str, version: int, encoding: str) -> rd.Table:
+def make(spark: SparkSession, name: str, version: int, encoding: rd.Encoding) -> rd.Table:
     """Ids 0 to 9 without 2, which is deleted by key, and with a newer row for 3, which was deleted before it."""
     table = create(spark, name, COLUMNS, "region", version=version, properties=VECTORS)
     one_file(spark, listed(ROWS), COLUMNS).writeTo(name).append()
@@ -42,7 +42,7 @@ def listed(some: dict[int, tuple[str, int]]) -> list[tuple[int, str, int]]:
 
 @pytest.mark.parametrize(("version", "encoding"), KINDS)
 def test_rows_are_changed_over_deletes_by_key(
-    spark: SparkSession, table_name: str, version: int, encoding: str
+    spark: SparkSession, table_name: str, version: int, encoding: rd.Encoding
 ) -> None:
     table, model = make(spark, table_name, version, encoding), dict(LIVE)
     assert table.delete("id IN (2, 4)").execute().rows_deleted == 1
@@ -61,8 +61,8 @@ def test_rows_are_changed_over_deletes_by_key(
 
 
 @pytest.mark.parametrize(("version", "encoding"), KINDS)
-def test_a_compacted_table_is_read_by_stock_iceberg(
-    spark: SparkSession, table_name: str, version: int, encoding: str
+def test_plain_spark_reads_a_compacted_table(
+    spark: SparkSession, table_name: str, version: int, encoding: rd.Encoding
 ) -> None:
     table = make(spark, table_name, version, encoding)
     assert table.compact(options={"rewrite-all": "true"}).execute().equality_deletes == 2
@@ -82,16 +82,16 @@ def test_positions_from_before_an_upgrade_are_compacted(spark: SparkSession, tab
 
 
 @pytest.mark.parametrize(("version", "encoding"), STANDARD)
-def test_stock_iceberg_reads_standard_deletes(
-    spark: SparkSession, table_name: str, version: int, encoding: str
+def test_plain_spark_reads_standard_deletes(
+    spark: SparkSession, table_name: str, version: int, encoding: rd.Encoding
 ) -> None:
     make(spark, table_name, version, encoding)
     assert_same_rows(spark.table(table_name), listed(LIVE))
 
 
 @pytest.mark.parametrize(("version", "encoding"), REFUSED)
-def test_stock_iceberg_refuses_what_it_does_not_know(
-    spark: SparkSession, table_name: str, version: int, encoding: str
+def test_plain_spark_refuses_what_it_does_not_know(
+    spark: SparkSession, table_name: str, version: int, encoding: rd.Encoding
 ) -> None:
     table = make(spark, table_name, version, encoding)
     with pytest.raises((PySparkException, Py4JJavaError), match="Format model is not registered for format PUFFIN"):

@@ -7,6 +7,22 @@ from rowdelta._session import session
 from rowdelta._table import Table, table
 from rowdelta._version import __version__
 from rowdelta.change import Operation, Plan, Result
+from rowdelta.choices import (
+    ChangeFormat,
+    CompactStrategy,
+    DecimalNotation,
+    Encoding,
+    Isolation,
+    MetricsSource,
+    Mode,
+    OnBad,
+    Scope,
+    SnapshotGranularity,
+    SyncMode,
+    Tie,
+    TimeUnit,
+    UnknownFields,
+)
 from rowdelta.debt import Advice, Debt, DeleteDebt, Recommendation, TableAdvice
 from rowdelta.delta import DeltaProgress, FromDeltaResult, from_delta
 from rowdelta.errors import (
@@ -34,19 +50,27 @@ from rowdelta.verbs import DeleteKeysResult, Merge, Update, UpsertResult
 
 __all__ = [
     "Advice",
+    "ChangeFormat",
     "CommitConflictError",
     "CommitStateUnknownError",
     "CompactResult",
+    "CompactStrategy",
     "Debt",
+    "DecimalNotation",
     "DeleteDebt",
     "DeleteKeysResult",
     "DeltaProgress",
+    "Encoding",
     "EncodingError",
     "ExpireResult",
     "FormatError",
     "FromDeltaResult",
     "InputError",
+    "Isolation",
     "Merge",
+    "MetricsSource",
+    "Mode",
+    "OnBad",
     "Operation",
     "OrphansResult",
     "Plan",
@@ -57,10 +81,16 @@ __all__ = [
     "Result",
     "RewriteDeletesResult",
     "RowDeltaError",
+    "Scope",
     "SessionError",
+    "SnapshotGranularity",
+    "SyncMode",
     "Table",
     "TableAdvice",
     "TableError",
+    "Tie",
+    "TimeUnit",
+    "UnknownFields",
     "Update",
     "UpsertResult",
     "VerificationError",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from rowdelta.choices import CompactStrategy, Encoding, Isolation, Mode, Scope, Tie
     from rowdelta.debt import TableAdvice
     from rowdelta.iceberg import TableMetadata
     from rowdelta.maintenance import OlderThan, OnProgress
@@ -181,8 +182,8 @@ class Table:
         where: str | Column | None = None,
         *,
         alias: str | None = None,
-        mode: str | None = None,
-        isolation: str | None = None,
+        mode: Mode | None = None,
+        isolation: Isolation | None = None,
     ) -> Delete:
         """Deletes the rows that match a predicate.
 
@@ -201,7 +202,9 @@ class Table:
         """
         return Delete(self._handle, where, alias=alias, mode=mode, isolation=isolation)
 
-    def update(self, *, alias: str | None = None, mode: str | None = None, isolation: str | None = None) -> Update:
+    def update(
+        self, *, alias: str | None = None, mode: Mode | None = None, isolation: Isolation | None = None
+    ) -> Update:
         """Sets columns of the rows that match a predicate.
 
         Args:
@@ -222,8 +225,8 @@ class Table:
         *,
         target_alias: str = "t",
         source_alias: str = "s",
-        mode: str | None = None,
-        isolation: str | None = None,
+        mode: Mode | None = None,
+        isolation: Isolation | None = None,
     ) -> Merge:
         """Merges rows of a source into the table; add clauses, then call `.execute()`.
 
@@ -245,7 +248,7 @@ class Table:
         return Merge(self._handle, source, on, (target_alias, source_alias), mode=mode, isolation=isolation)
 
     def delete_keys(
-        self, keys: DataFrame, key: str | Sequence[str], *, encoding: str | None = None, scope: str = "auto"
+        self, keys: DataFrame, key: str | Sequence[str], *, encoding: Encoding | None = None, scope: Scope = "auto"
     ) -> DeleteKeys:
         """Deletes every row that has one of some keys, without looking for the rows.
 
@@ -277,9 +280,9 @@ class Table:
         delete_when: str | Column | None = None,
         columns: Sequence[str] | None = None,
         *,
-        tie: str = "error",
-        scope: str = "auto",
-        encoding: str | None = None,
+        tie: Tie = "error",
+        scope: Scope = "auto",
+        encoding: Encoding | None = None,
         merge_schema: bool = False,
     ) -> Upsert:
         """Replaces, inserts and deletes rows by key, without looking for them.
@@ -355,7 +358,7 @@ class Table:
 
     def rewrite_deletes(
         self,
-        target_encoding: str | None = None,
+        target_encoding: Encoding | None = None,
         where: str | Column | None = None,
         *,
         min_input_files: int = DEFAULT_MIN_INPUT_FILES,
@@ -395,7 +398,7 @@ class Table:
 
     def compact(
         self,
-        strategy: str = "binpack",
+        strategy: CompactStrategy = "binpack",
         *,
         sort_order: str | None = None,
         where: str | None = None,

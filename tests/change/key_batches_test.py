@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rowdelta.change import IntegerBatch, bind_keys, collect_integer_batches
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import EDV, create, one_file
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 import rowdelta as rd
 from rowdelta.iceberg import build_row_filter, scan_size
 from tests.support.delta_tables import delta_rows, iceberg_rows
-from tests.support.frames import assert_same_rows, rows
+from tests.support.oracle import assert_same_rows, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,7 +104,7 @@ def test_column_mapping_can_be_turned_on_later(spark: SparkSession, table_name: 
 
 @pytest.mark.parametrize("stats", ["log", "footer"])
 def test_bounds_prune_and_never_answer_wrongly(
-    spark: SparkSession, table_name: str, tmp_path: Path, stats: str
+    spark: SparkSession, table_name: str, tmp_path: Path, stats: rd.MetricsSource
 ) -> None:
     """Delta keeps times in milliseconds; min() and max() must give all digits all the same."""
     path = str(tmp_path / "orders")

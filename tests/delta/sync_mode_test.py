@@ -52,7 +52,7 @@ def _mirror(synced: int | None, head: str | None = None, snapshot: str | None = 
     ],
 )
 def test_the_least_work_that_is_right_is_chosen(
-    source: Any, mirror: Any, mode: str, expected: tuple[str, int | None, int]
+    source: Any, mirror: Any, mode: rd.SyncMode, expected: tuple[str, int | None, int]
 ) -> None:
     work = decide(source, mirror, "lake.db.t", mode)
     assert (work.mode, work.from_version, len(work.files)) == expected
@@ -70,7 +70,9 @@ def test_the_least_work_that_is_right_is_chosen(
         (_source(5), _mirror(None), "incremental", "never converted to its end"),
     ],
 )
-def test_what_is_not_possible_is_refused_with_the_reason(source: Any, mirror: Any, mode: str, message: str) -> None:
+def test_what_is_not_possible_is_refused_with_the_reason(
+    source: Any, mirror: Any, mode: rd.SyncMode, message: str
+) -> None:
     with pytest.raises(rd.InputError, match=message):
         decide(source, mirror, "lake.db.t", mode)
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rowdelta.iceberg import LiveData
-from rowdelta.maintenance.file_groups import in_groups, portion
-from rowdelta.maintenance.progress import Portion, Progress, reporting, searching
-from rowdelta.maintenance.spark_progress import watching
+from rowdelta.maintenance.file_groups import group_files, measure_files
+from rowdelta.maintenance.progress import Portion, Progress, report_progress, show_search
+from rowdelta.maintenance.spark_progress import watch_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,11 +25,11 @@ def file(number: int, records: int) -> LiveData:
 def test_files_are_grouped_by_what_their_positions_may_take() -> None:
     files = [file(number, records) for number, records in enumerate([64_000, 64_000, 6_400_000, 64_000])]
     one = 64_000 // 64 * 128 + 2048
-    groups = in_groups(files, 2 * one)
+    groups = group_files(files, 2 * one)
     assert [[found.path for found in group] for group in groups] == [["f0", "f1"], ["f2"], ["f3"]]
-    assert in_groups(files, 1 << 30) == [files]
-    assert in_groups([], 1 << 30) == []
-    assert portion(groups[0]) == Portion(128_000, 1_280_000, 2)
+    assert group_files(files, 1 << 30) == [files]
+    assert group_files([], 1 << 30) == []
+    assert measure_files(groups[0]) == Portion(128_000, 1_280_000, 2)
 
 
 def test_progress_counts_groups_and_guesses_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +37,7 @@ def test_progress_counts_groups_and_guesses_the_time_left(monkeypatch: pytest.Mo
     monkeypatch.setattr("rowdelta.maintenance.progress.time.monotonic", lambda: next(clock))
     seen: list[Progress] = []
     portions = [Portion(100, 10), Portion(300, 30)]
-    with reporting("resolve t", portions, seen.append) as reporter:
+    with report_progress("resolve t", portions, seen.append) as reporter:
         for group in portions:
             reporter.done(group)
     assert [(now.groups_done, now.rows_done, now.bytes_done) for now in seen] == [(1, 100, 10), (2, 400, 40)]
@@ -49,12 +49,12 @@ def test_a_terminal_gets_a_bar_and_a_pipe_gets_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     portions = [Portion(1000, 10)]
-    with reporting("resolve t", portions, None) as reporter:
+    with report_progress("resolve t", portions, None) as reporter:
         reporter.done(portions[0])
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    with reporting("resolve t", portions, None) as reporter:
+    with report_progress("resolve t", portions, None) as reporter:
         reporter.done(portions[0])
     assert "resolve t" in capsys.readouterr().err
 
@@ -66,22 +66,22 @@ def test_removed_files_are_counted_where_there_are_no_rows(
     monkeypatch.setattr("rowdelta.maintenance.progress.time.monotonic", lambda: next(clock))
     seen: list[Progress] = []
     portions = [Portion(files=1000), Portion(files=500)]
-    with reporting("expire t", portions, seen.append) as reporter:
+    with report_progress("expire t", portions, seen.append) as reporter:
         for group in portions:
             reporter.done(group)
     assert [(now.groups_done, now.files_done, now.files) for now in seen] == [(1, 1000, 1500), (2, 1500, 1500)]
     assert [now.seconds_left for now in seen] == [1.0, 0.0]
     monkeypatch.undo()
-    with searching("expire t", None):
+    with show_search("expire t", None):
         pass
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "150")
-    with searching("expire t", None):
+    with show_search("expire t", None):
         pass
     assert "looking for files" in capsys.readouterr().err
-    with reporting("expire t", portions, None) as reporter:
+    with report_progress("expire t", portions, None) as reporter:
         reporter.done(portions[0])
     shown = capsys.readouterr().err
     assert "1/2 groups, 1,000 files" in shown
@@ -90,7 +90,7 @@ def test_removed_files_are_counted_where_there_are_no_rows(
 
 def test_progress_within_a_group_is_told_as_rows_and_bytes() -> None:
     seen: list[Progress] = []
-    with reporting("compact t", [Portion(100, 1_000), Portion(100, 1_000)], seen.append) as reporter:
+    with report_progress("compact t", [Portion(100, 1_000), Portion(100, 1_000)], seen.append) as reporter:
         reporter.within(Portion(100, 1_000))(0.5)
         reporter.done(Portion(100, 1_000))
         reporter.within(Portion(100, 1_000))(0.25)
@@ -129,6 +129,6 @@ def test_tasks_of_all_stages_count_and_the_share_never_falls() -> None:
 
     told: list[float] = []
     context: Any = SimpleNamespace(statusTracker=Tracker)
-    with watching(context, told.append, pause=0.001):
+    with watch_jobs(context, told.append, pause=0.001):
         assert ended.wait(10)
     assert told == [0.75, 13 / 16]

@@ -10,8 +10,9 @@ import rowdelta as rd
 from rowdelta.change import POSITION
 from rowdelta.change.written_deletes import Written
 from rowdelta.iceberg import ContentFile
+from rowdelta.maintenance.resolve_attempt import find_deleted_rows
 from rowdelta.read import live_rows
-from tests.support.frames import assert_same_rows, rows
+from tests.support.oracle import assert_same_rows, rows
 from tests.support.tables import EDV, VECTORS, append_ids, create, head, keys, one_file, plan_of, stored_files
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def content(table: rd.Table) -> list[tuple[str, str, int]]:
 
 
 def ids(spark: SparkSession, name: str) -> list[int]:
-    """What stock Iceberg reads."""
+    """The ids that plain Spark reads."""
     return sorted(row.id for row in spark.table(name).select("id").collect())
 
 
@@ -40,7 +41,7 @@ def test_every_encoding_becomes_positions_in_one_snapshot(spark: SparkSession, t
     schema = "id bigint, s string, v string"
     one_file(spark, [(i, f"s{i}", "old") for i in range(20)], schema).writeTo(table_name).append()
     table.delete("id IN (0, 1)").execute()
-    encodings = ("full-row", "deletion-vector", "hash-map") if version > 2 else ("full-row",) * 3
+    encodings: list[rd.Encoding] = ["full-row", "deletion-vector", "hash-map"] if version > 2 else ["full-row"] * 3
     table.delete_keys(keys(spark, 1, 2), "id", encoding=encodings[0]).execute()
     table.delete_keys(keys(spark, 2, 3, None), "id", encoding=encodings[1]).execute()
     one_file(spark, [(3, "s3", "new"), (None, "s", "new")], schema).writeTo(table_name).append()
@@ -56,7 +57,7 @@ def test_every_encoding_becomes_positions_in_one_snapshot(spark: SparkSession, t
     assert result.verified
     assert result.rows_deleted == 0
     assert table.refresh().metadata.snapshots[result.snapshot_id or 0].parent_id == before
-    assert rows(spark.table(table_name)) == live
+    assert_same_rows(spark.table(table_name), live)
     # On version 3 the vector of the file takes up what was deleted before; on version 2 there are two files.
     expected = [("position", "deletion-vector", 6)] if version > 2 else None
     assert content(table) == (expected or [("position", "position", 2), ("position", "position", 4)])
@@ -71,12 +72,11 @@ def test_only_files_that_hold_a_key_are_scanned_and_only_key_columns(spark: Spar
         append_ids(spark, table_name, range(start, start + 100))
     table.delete_keys(keys(spark, 5, 905), "id").execute()  # the bounds of the keys cover every file
     operation = table.resolve(verify=False)
-    work = operation._look()
-    assert work is not None
-    assert sorted(file.records for file in work.found.files) == [100, 100]
-    frame = work.deleted_rows(work.found.files)
-    plan = plan_of(frame)
-    assert "v#" not in plan
+    attempt = operation._plan_attempt()
+    assert attempt is not None
+    assert sorted(file.records for file in attempt.affected.files) == [100, 100]
+    frame = find_deleted_rows(attempt, attempt.affected.files)
+    assert "v#" not in plan_of(frame)
     assert [row[POSITION] for row in frame.collect()] == [5, 5]
     assert len({row[0] for row in work_files(spark, operation)}) == 2
     result = operation.execute()
@@ -86,18 +86,18 @@ def test_only_files_that_hold_a_key_are_scanned_and_only_key_columns(spark: Spar
 
 def work_files(spark: SparkSession, operation: Resolve) -> Sequence[tuple[str, ...]]:
     """The files that Iceberg plans for the scan of a resolve."""
-    work = operation._look()
-    assert work is not None
-    only = {file.path for file in work.found.files}
-    schema_id = work.handle.metadata.current_schema_id
-    shadow = live_rows(work.handle, work.files, schema_id, ("_file",), only=only).rows
+    attempt = operation._plan_attempt()
+    assert attempt is not None
+    only = {file.path for file in attempt.affected.files}
+    schema_id = attempt.handle.metadata.current_schema_id
+    shadow = live_rows(attempt.handle, attempt.files, schema_id, ("_file",), only=only).rows
     return [tuple(row) for row in shadow.select("_file").distinct().collect()]
 
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_dangling_deletes_go_without_a_scan(spark: SparkSession, table_name: str, version: int) -> None:
     table = create(spark, table_name, "id bigint, v string", version=version, properties=VECTORS)
-    encoding = "deletion-vector" if version > 2 else "full-row"
+    encoding: rd.Encoding = "deletion-vector" if version > 2 else "full-row"
     table.delete_keys(keys(spark, 1, 2), "id", encoding=encoding).execute()  # older than all data
     append_ids(spark, table_name, [*range(10), 100])
     table.delete_keys(keys(spark, 1000), "id", encoding="full-row").execute()  # outside of all bounds
@@ -130,7 +130,7 @@ def test_files_without_a_live_row_go(
     if version > 2:
         assert content(table) == [("position", "deletion-vector", 1)]
     assert ids(spark, table_name) == left
-    assert rows(table.read(columns=["id"])) == rows(table.read(columns=["id"], snapshot_id=before))
+    assert_same_rows(table.read(columns=["id"]), table.read(columns=["id"], snapshot_id=before))
 
 
 def test_a_dead_file_that_iceberg_does_not_find_stops_the_resolve(
@@ -183,8 +183,8 @@ def test_a_row_inserted_with_or_after_a_delete_stays(spark: SparkSession, table_
     table.upsert(changes, key="id", delete_when="op = 'D'").execute()
     append_ids(spark, table_name, [2], "later")
     table.resolve().execute()
-    stock = [(0, "old"), (1, "same commit"), (2, "later"), (3, "old"), (4, "old")]
-    assert_same_rows(spark.table(table_name), stock)
+    expected = [(0, "old"), (1, "same commit"), (2, "later"), (3, "old"), (4, "old")]
+    assert_same_rows(spark.table(table_name), expected)
 
 
 def test_a_predicate_limits_it_to_partitions(spark: SparkSession, table_name: str) -> None:
@@ -197,7 +197,7 @@ def test_a_predicate_limits_it_to_partitions(spark: SparkSession, table_name: st
     result = table.resolve("region = 'EU'").execute()
     assert (result.equality_deletes, result.positions, result.left_out) == (1, 1, ())
     assert [kind for kind, _, _ in content(table)] == ["equality", "position"]
-    assert rows(table.read()) == live
+    assert_same_rows(table.read(), live)
     before = head(table)
     with pytest.raises(rd.InputError, match="only in part"):
         table.resolve("id = 2").execute()
@@ -211,7 +211,7 @@ def test_a_predicate_limits_it_to_partitions(spark: SparkSession, table_name: st
     assert result.snapshot_id is None
     assert result.left_out
     assert before != table.resolve().execute().snapshot_id
-    assert rows(spark.table(table_name)) == [row for row in live if row[0] != 3]
+    assert_same_rows(spark.table(table_name), [row for row in live if row[0] != 3])
 
 
 def test_groups_are_committed_one_by_one_with_partial_progress(
@@ -253,18 +253,18 @@ def test_an_interrupted_run_leaves_a_valid_table_and_no_stray_file(
 
     with pytest.raises(KeyboardInterrupt):
         table.resolve(memory="1m", partial_progress=partial, progress=interrupt).execute()
-    assert rows(table.read()) == live
+    assert_same_rows(table.read(), live)
     if not partial:
         assert (head(table), stored_files(table)) == (before, files)
     # between writing the vectors and committing them
     state = head(table), stored_files(table)
     with monkeypatch.context() as patched:
-        patched.setattr("rowdelta.maintenance.resolve_attempt.steady_files", lambda *_: _interrupted)
+        patched.setattr("rowdelta.maintenance.resolve_attempt.build_data_file_check", lambda *_: _interrupted)
         with pytest.raises(KeyboardInterrupt):
             table.resolve().execute()
     assert (head(table), stored_files(table)) == state
     assert table.resolve().execute().positions == (1 if partial else 2)
-    assert rows(spark.table(table_name)) == live
+    assert_same_rows(spark.table(table_name), live)
 
 
 def _interrupted(_: object) -> None:

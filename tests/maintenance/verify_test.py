@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rowdelta.maintenance.verify import fingerprint
+from rowdelta.maintenance.verify import compute_fingerprint
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     ],
 )
 def test_rows_that_differ_in_the_place_of_a_null_are_not_the_same(spark: SparkSession, one: str, other: str) -> None:
-    assert fingerprint(spark.sql(f"SELECT {one}")) != fingerprint(spark.sql(f"SELECT {other}"))
+    assert compute_fingerprint(spark.sql(f"SELECT {one}")) != compute_fingerprint(spark.sql(f"SELECT {other}"))
 
 
 def test_the_order_of_a_maps_entries_does_not_matter(spark: SparkSession) -> None:
     value = "array(map('k', map(1, named_struct('v', parse_json('1'))), 'l', null)) a"
     turned = "array(map('l', null, 'k', map(1, named_struct('v', parse_json('1'))))) a"
-    assert fingerprint(spark.sql(f"SELECT {value}")) == fingerprint(spark.sql(f"SELECT {turned}"))
+    assert compute_fingerprint(spark.sql(f"SELECT {value}")) == compute_fingerprint(spark.sql(f"SELECT {turned}"))

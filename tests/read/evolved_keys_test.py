@@ -10,17 +10,13 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.change import collect_integer_batches
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows, ids
 from tests.support.tables import VECTORS, create, head, one_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
-
-
-def ids(table: rd.Table, **how: Any) -> list[int]:
-    return sorted(row[0] for row in table.read(columns=["id"], **how).collect())
 
 
 # Columns that are widened later, by the type before and after.
@@ -36,7 +32,7 @@ PROMOTED = [
 
 @pytest.mark.parametrize(("version", "encoding", "key"), PROMOTED)
 def test_deletes_still_apply_after_a_key_column_was_widened_and_in_the_state_from_before(
-    spark: SparkSession, table_name: str, *, version: int, encoding: str, key: list[str]
+    spark: SparkSession, table_name: str, *, version: int, encoding: rd.Encoding, key: list[str]
 ) -> None:
     columns = "id int, i int, n decimal(10,2), s string"
     table = create(spark, table_name, columns, version=version, properties=VECTORS)
@@ -114,7 +110,7 @@ def test_columns_may_have_any_name(spark: SparkSession, table_name: str, partiti
 
 @pytest.fixture
 def zone(spark: SparkSession) -> Iterator[Any]:
-    """Sets the session's time zone, until the test is over."""
+    """Sets the session's time zone until the test ends."""
     before = str(spark.conf.get("spark.sql.session.timeZone"))
     yield lambda name: spark.conf.set("spark.sql.session.timeZone", name)
     spark.conf.set("spark.sql.session.timeZone", before)
@@ -134,7 +130,7 @@ HOURS = [
 
 @pytest.mark.parametrize("encoding", ["full-row", "deletion-vector"])
 def test_times_without_a_zone_are_the_same_keys_in_every_zone(
-    spark: SparkSession, table_name: str, zone: Any, encoding: str
+    spark: SparkSession, table_name: str, zone: Any, encoding: rd.Encoding
 ) -> None:
     table = create(spark, table_name, "id int, k timestamp_ntz", properties=VECTORS)
     values = list(enumerate(HOURS))

@@ -1,4 +1,4 @@
-"""Deletes that can find no row are not read: their files may even be gone."""
+"""Deletes that match no row are not read: their files may even be missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rowdelta.change import open_target
 from rowdelta.errors import TableError
 from rowdelta.read import needed_deletes as applicable
 from rowdelta.read.needed_deletes import find_needed_deletes
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_ids, assert_same_rows
 from tests.support.tables import EDV, append_ids, create, keys, one_file, plan_of
 
 if TYPE_CHECKING:
@@ -24,20 +24,20 @@ ENCODINGS = ["full-row", "deletion-vector"]
 
 
 def remove_newest_delete(table: rd.Table) -> None:
-    """Takes the newest delete file away from under the table."""
+    """Removes the newest delete file of the table."""
     (newest,) = table.delete_files().orderBy("sequence", ascending=False).limit(1).collect()
     Path(newest["path"].removeprefix("file:")).unlink()
 
 
 def reopened(spark: SparkSession, table: rd.Table) -> rd.Table:
-    """The table without anything that was kept of it."""
+    """The table without anything that is cached for it."""
     return rd.table(spark, table.name)
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize(("gone", "is_read"), [((700, 900), False), ((7, 900), True)])
 def test_a_delete_beyond_the_bounds_of_all_data_is_not_read(
-    spark: SparkSession, table_name: str, encoding: str, gone: tuple[int, int], *, is_read: bool
+    spark: SparkSession, table_name: str, encoding: rd.Encoding, gone: tuple[int, int], *, is_read: bool
 ) -> None:
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(10))
@@ -53,7 +53,9 @@ def test_a_delete_beyond_the_bounds_of_all_data_is_not_read(
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_a_delete_that_is_older_than_all_data_is_not_read(spark: SparkSession, table_name: str, encoding: str) -> None:
+def test_a_delete_that_is_older_than_all_data_is_not_read(
+    spark: SparkSession, table_name: str, encoding: rd.Encoding
+) -> None:
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(5))
     table.delete_keys(keys(spark, 3), "id", encoding=encoding).execute()
@@ -110,7 +112,7 @@ def test_a_widened_key_is_compared_with_the_bounds_of_old_files(spark: SparkSess
     table.delete_keys(keys(spark, 3), "id").execute()
     table.delete_keys(keys(spark, 2**40), "id").execute()
     remove_newest_delete(table)
-    assert sorted(row.id for row in reopened(spark, table).read().collect()) == [0, 1, 2, 4]
+    assert_same_ids(reopened(spark, table).read(), [0, 1, 2, 4])
 
 
 def test_a_key_that_old_files_do_not_have_may_be_anything_there(spark: SparkSession, table_name: str) -> None:

@@ -1,4 +1,4 @@
-"""Keys of small delete files are read without Spark, and only where that takes none of Iceberg's rules."""
+"""Keys of small delete files are read without Spark, but only where Iceberg's rules still hold."""
 
 from __future__ import annotations
 

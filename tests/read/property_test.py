@@ -21,12 +21,14 @@ from rowdelta.read.merged_keys import (
     make_value_table,
     merge_levels,
 )
-from tests.support.frames import rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import VECTORS, create, one_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
+    import rowdelta as rd
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 EDGES = [0, 1, 62, 63, 64, 65, 127, 128, 65534, 65535, 65536, 65537, 2**31, 2**32, 2**40]
@@ -193,7 +195,7 @@ class Step:
 
     rows: list[tuple[int | None, str | None, str | None]] = field(default_factory=list)
     key: tuple[str, ...] | None = None
-    encoding: str | None = None
+    encoding: rd.Encoding | None = None
 
 
 def steps(version: int) -> st.SearchStrategy[Step]:
@@ -240,7 +242,7 @@ def test_any_history_leaves_the_rows_that_the_model_has(
                 continue
             table.delete_keys(frame, step.key, encoding=step.encoding, scope="partition").execute()
             live = without(spark, live, step, partitioned_by)
-        assert rows(table.read()) == sorted(live, key=repr)
+        assert_same_rows(table.read(), live)
     finally:
         spark.sql(f"DROP TABLE {name} PURGE")
 
@@ -248,7 +250,7 @@ def test_any_history_leaves_the_rows_that_the_model_has(
 def without(
     spark: SparkSession, live: list[tuple[int | None, str | None, str | None]], step: Step, partitioned_by: str
 ) -> list[tuple[int | None, str | None, str | None]]:
-    """All rows so far are older than the delete: what it names in its partition is gone."""
+    """All rows so far are older than the delete: those that it names in its partition are deleted."""
     places = partitions(spark, {*live, *step.rows}, partitioned_by)
     columns = [("k", "s").index(name) for name in step.key or ()]
     gone = {(places[row], *(row[column] for column in columns)) for row in step.rows}

@@ -15,7 +15,7 @@ from pyspark.sql import types as T  # noqa: N812
 import rowdelta as rd
 from rowdelta.cdc import Shape
 from rowdelta.spark import quote, run_sql, select_sql, sql_column, string_literal, where_sql
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.settings import settings
 from tests.support.tables import VECTORS, create, one_file
 
@@ -108,7 +108,9 @@ def test_every_verb_does_the_same_under_other_settings(
     spark: SparkSession, table_name: str, partitioned_by: str, dialect: dict[str, str]
 ) -> None:
     """A merge by a text key once inserted what it should have updated."""
-    keys, encoding, mode = (TEXTS[:6], "hash-map", "copy-on-write") if partitioned_by else (TEXTS, "full-row", None)
+    keys = TEXTS[:6] if partitioned_by else TEXTS
+    encoding: rd.Encoding = "hash-map" if partitioned_by else "full-row"
+    mode: rd.Mode | None = "copy-on-write" if partitioned_by else None
     rows: dict[str, list[object]] = {text: [number, text, 0, 0, 0, 0, 0] for number, text in enumerate(keys)}
     with settings(spark, {"spark.sql.variable.substitute": "false"}):
         table = create(spark, table_name, _columns(), partitioned_by, properties=VECTORS)

@@ -8,7 +8,7 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.spark import NameRule
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.settings import settings
 from tests.support.tables import EDV, create, head, one_file, stored_files
 
@@ -82,7 +82,7 @@ def test_every_clause_of_a_merge_takes_the_column_of_the_same_name(spark: SparkS
 
 
 @pytest.mark.parametrize("encoding", [None, "hash-map"])
-def test_keys_are_those_of_the_very_name(spark: SparkSession, table: rd.Table, encoding: str | None) -> None:
+def test_keys_are_those_of_the_very_name(spark: SparkSession, table: rd.Table, encoding: rd.Encoding | None) -> None:
     rows = {row[0]: row for row in ROWS}
     table.upsert(source(spark, (0, 7, "a", "A"), (9, 109, "b", "B")), "id", encoding=encoding).execute()
     rows |= {0: (0, 7, "a", "A"), 9: (9, 109, "b", "B")}

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows, ids
 from tests.support.races import Interrupted, assert_no_stray_files
 from tests.support.shared_files import share
 from tests.support.tables import (
@@ -52,10 +52,6 @@ def make(spark: SparkSession, name: str, properties: dict[str, str] | None = Non
 def batch(spark: SparkSession, *some: int) -> DataFrame:
     """Keys by every column: the numbers given, as `make` writes them."""
     return spark.createDataFrame([(i, i, f"s{i}", None if i == 5 else i - 3) for i in some], COLUMNS[:-10])
-
-
-def ids(table: rd.Table) -> list[int]:
-    return sorted(row[0] for row in table.read(columns=["id"]).collect())
 
 
 # --- fallbacks, and the same refused where the encoding is asked for
@@ -108,7 +104,7 @@ def test_what_a_vector_cannot_hold_falls_back_and_says_why_unless_a_vector_was_a
 
 def test_an_unknown_encoding_is_refused(spark: SparkSession, table_name: str) -> None:
     with pytest.raises(rd.EncodingError, match="unknown delete encoding 'bitmap'"):
-        make(spark, table_name).delete_keys(keys(spark, 1), "id", encoding="bitmap").execute()
+        make(spark, table_name).delete_keys(keys(spark, 1), "id", encoding="bitmap").execute()  # type: ignore[arg-type]
 
 
 def test_a_vector_is_written_where_it_fits_and_the_log_has_the_numbers(
@@ -260,7 +256,7 @@ def test_keys_of_other_types_and_missing_columns_are_errors(spark: SparkSession,
     with pytest.raises(rd.InputError, match="keys must be a DataFrame of Spark, not list"):
         table.delete_keys(cast("Any", [1, 2]), "id")
     with pytest.raises(rd.InputError, match="unknown scope 'everywhere'"):
-        table.delete_keys(keys(spark, 1), "id", scope="everywhere")
+        table.delete_keys(keys(spark, 1), "id", scope="everywhere")  # type: ignore[arg-type]
 
 
 def test_narrower_integers_and_other_cases_of_names_are_fine(spark: SparkSession, table_name: str) -> None:
@@ -280,7 +276,9 @@ KEY_TYPES: list[tuple[str, list[Any]]] = [
 
 
 @pytest.mark.parametrize("encoding", ["full-row", "hash-map"])
-def test_keys_of_every_type_delete_their_rows_alone(spark: SparkSession, table_name: str, encoding: str) -> None:
+def test_keys_of_every_type_delete_their_rows_alone(
+    spark: SparkSession, table_name: str, encoding: rd.Encoding
+) -> None:
     """Three rows for each type, with two values and a null in its column; the first and the null are deleted."""
     columns = ", ".join(["n int", *(f"k{i} {kind}" for i, (kind, _) in enumerate(KEY_TYPES))])
     table = create(spark, table_name, columns, properties=VECTORS)
@@ -349,7 +347,7 @@ PARTITION_TYPES: list[tuple[str, list[Any]]] = [
 @pytest.mark.parametrize("encoding", ["full-row", "deletion-vector", "hash-map"])
 @pytest.mark.parametrize(("kind", "values"), PARTITION_TYPES)
 def test_partitions_of_every_type_are_found(
-    spark: SparkSession, table_name: str, kind: str, values: list[Any], encoding: str
+    spark: SparkSession, table_name: str, kind: str, values: list[Any], encoding: rd.Encoding
 ) -> None:
     columns = f"id bigint, p {kind}"
     table = create(spark, table_name, columns, "p", properties=VECTORS)
@@ -523,7 +521,7 @@ def test_a_manifest_that_cannot_be_written_leaves_no_file(
 def test_many_manifests_are_left_to_the_threads_of_iceberg(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, name: str, value: int
 ) -> None:
-    monkeypatch.setattr(sys.modules["rowdelta.iceberg.commit"], name, value)
+    monkeypatch.setattr(sys.modules["rowdelta.iceberg.snapshot_update"], name, value)
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(9))
     table.delete_keys(keys(spark, 1), "id").execute()
@@ -612,10 +610,12 @@ def test_a_failure_of_the_catalog_before_the_commit_removes_the_files(
     assert (head(table), stored_files(table)) == (before, files)
 
 
-# --- what stock commits do to the manifests of vectors
+# --- what commits of plain Spark do to the manifests of vectors
 
 
-def test_vectors_survive_stock_commits_that_merge_their_manifests(spark: SparkSession, table_name: str) -> None:
+def test_vectors_survive_commits_of_plain_spark_that_merge_their_manifests(
+    spark: SparkSession, table_name: str
+) -> None:
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(40))
     for number in range(8):

@@ -52,8 +52,8 @@ def test_without_keys_there_is_nothing_to_delete_or_to_upsert(
     spark: SparkSession, table: rd.Table, make: Callable[[SparkSession], DataFrame]
 ) -> None:
     before = (head(table), stored_files(table), table.metadata.specs)
-    encodings = (None, "full-row", "hash-map") if make is empty else (None,)
-    for key, encoding in [(["p", "id"], None), *(("id", encoding) for encoding in encodings)]:
+    encodings: tuple[rd.Encoding | None, ...] = (None, "full-row", "hash-map") if make is empty else (None,)
+    for key, encoding in zip([["p", "id"], *["id"] * len(encodings)], [None, *encodings], strict=True):
         delete = table.delete_keys(make(spark), key, encoding=encoding)
         assert delete.plan().to_dict()["keys"] in {"0", "counted while they are written"}
         result = delete.execute()

@@ -14,8 +14,8 @@ from rowdelta.verbs.merge_candidates import Candidates
 from rowdelta.verbs.merge_condition import parse_on_condition
 from rowdelta.verbs.merge_matches import SOURCE
 from rowdelta.verbs.merge_pairs import join_source
-from tests.support.frames import assert_same_rows
 from tests.support.local_files import moved_away
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import create, head, one_file, plan_of, stored_files
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def test_a_merge_that_only_inserts_has_a_plan_without_deletes(spark: SparkSessio
 
 
 @pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
-def test_a_merge_without_anything_to_do_makes_no_snapshot(spark: SparkSession, table_name: str, mode: str) -> None:
+def test_a_merge_without_anything_to_do_makes_no_snapshot(spark: SparkSession, table_name: str, mode: rd.Mode) -> None:
     table = create(spark, table_name, COLUMNS)
     one_file(spark, [(1, "v", "w"), (2, "v", "w")], COLUMNS).writeTo(table_name).append()
     before = head(table.refresh()), stored_files(table)

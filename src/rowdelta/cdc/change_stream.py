@@ -13,10 +13,11 @@ from rowdelta.cdc.delta_feed import DeltaFeed
 from rowdelta.cdc.maintenance_policy import ExpirePolicy, ResolvePolicy
 from rowdelta.cdc.op_column import OpColumn
 from rowdelta.cdc.progress import terminal_lines
-from rowdelta.cdc.quarantine import ON_BAD, Quarantine, quarantine_of
+from rowdelta.cdc.quarantine import Quarantine, quarantine_of
 from rowdelta.cdc.records import DELETED, ORDER, given_deletes
 from rowdelta.cdc.running_stream import RunningStream
 from rowdelta.change import check_frame, sources_outside
+from rowdelta.choices import ChangeFormat, Encoding, OnBad, Scope, Tie, check_choice
 from rowdelta.errors import InputError
 from rowdelta.iceberg import create_branch
 from rowdelta.spark import check_expression
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from rowdelta.cdc.records import Records
     from rowdelta.iceberg import TableHandle
 
-FORMATS: Final[dict[str, Records]] = {"changes": OpColumn(), "debezium": Debezium(), "delta": DeltaFeed()}
+FORMATS: Final[dict[ChangeFormat, Records]] = {"changes": OpColumn(), "debezium": Debezium(), "delta": DeltaFeed()}
 
 
 @dataclass(frozen=True)
@@ -102,15 +103,15 @@ def stream(
     key: str | Sequence[str],
     order_by: str | Column | Sequence[str | Column] | None = None,
     *,
-    format: str | Records = "changes",  # noqa: A002 - Spark's own word
+    format: ChangeFormat | Records = "changes",  # noqa: A002 - Spark's own word
     delete_when: str | Column | None = None,
     columns: Sequence[str] | None = None,
-    tie: str = "error",
-    scope: str = "auto",
-    encoding: str | None = None,
+    tie: Tie = "error",
+    scope: Scope = "auto",
+    encoding: Encoding | None = None,
     merge_schema: bool = False,
     stream_id: str | None = None,
-    on_bad: str = "fail",
+    on_bad: OnBad = "fail",
     quarantine: str | None = None,
     resolve_every: int | None = None,
     max_debt: int | None = None,
@@ -158,8 +159,7 @@ def stream(
         >>> spark.table("lake.db.orders").count()  # main is resolved: Iceberg reads it without rowdelta
         3
     """
-    if on_bad not in ON_BAD:
-        raise InputError(f"unknown on_bad {on_bad!r}", hint="use 'fail' or 'quarantine'")
+    check_choice("on_bad", on_bad, OnBad)
     check_frame(source, "the source")
     if not source.isStreaming:
         raise InputError("the source is no stream", hint="use spark.readStream, or t.upsert() for one batch")
@@ -207,7 +207,7 @@ def stream(
     )
 
 
-def _records(format: str | Records) -> Records:  # noqa: A002 - Spark's own word
+def _records(format: ChangeFormat | Records) -> Records:  # noqa: A002 - Spark's own word
     if not isinstance(format, str):
         return format
     if format not in FORMATS:

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rowdelta.cdc.debezium_events import EventSteps
-from rowdelta.cdc.json_source import check_unknown_fields
 from rowdelta.cdc.json_values import check_notation
+from rowdelta.choices import DecimalNotation, TimeUnit, UnknownFields, check_choice
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -40,12 +40,12 @@ class Debezium:
 
     value: str = "value"
     key: str = "key"
-    time_unit: str | None = None
-    unknown_fields: str = "bad"
-    decimals: str = "text"
+    time_unit: TimeUnit | None = None
+    unknown_fields: UnknownFields = "bad"
+    decimals: DecimalNotation = "text"
 
     def __post_init__(self) -> None:
-        check_unknown_fields(self.unknown_fields)
+        check_choice("value of unknown_fields", self.unknown_fields, UnknownFields)
         check_notation(self.time_unit, self.decimals)
 
     @property

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.cdc.json_source import JsonObject, check_unknown_fields, is_one_object, unknown_field_tests
+from rowdelta.cdc.json_source import JsonObject, is_one_object, unknown_field_tests
 from rowdelta.cdc.json_values import JsonRow, check_notation
 from rowdelta.cdc.op_column import OpColumn
 from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, RAW, SKIP, first_reason
+from rowdelta.choices import DecimalNotation, TimeUnit, UnknownFields, check_choice
 from rowdelta.errors import InputError
 from rowdelta.spark import quote
 
@@ -52,15 +53,15 @@ class JsonRows:
     schema: str | None = None
     op: str | None = None
     value: str = "value"
-    time_unit: str | None = None
-    decimals: str = "text"
+    time_unit: TimeUnit | None = None
+    decimals: DecimalNotation = "text"
     options: dict[str, str] = field(default_factory=dict)
-    unknown_fields: str | None = None
+    unknown_fields: UnknownFields | None = None
 
     def __post_init__(self) -> None:
         check_notation(self.time_unit, self.decimals)
         if self.unknown_fields is not None:
-            check_unknown_fields(self.unknown_fields)
+            check_choice("value of unknown_fields", self.unknown_fields, UnknownFields)
 
     @property
     def aside(self) -> tuple[str, ...]:

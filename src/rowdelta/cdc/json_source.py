@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.errors import InputError
 from rowdelta.spark import quote
 
 if TYPE_CHECKING:
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
 CORRUPT: Final = "_rd_corrupt"
 OPTIONS: Final = {"columnNameOfCorruptRecord": CORRUPT}
-UNKNOWN_FIELDS: Final = ("bad", "ignore")
 
 
 def is_one_object(text: Column) -> Column:
@@ -28,12 +26,6 @@ def is_one_object(text: Column) -> Column:
 def starts_object(text: Column) -> Column:
     """Whether text begins as a JSON object does."""
     return F.coalesce(F.ltrim(text).startswith("{"), F.lit(False))
-
-
-def check_unknown_fields(choice: str) -> None:
-    """Refuses ways to treat unknown fields that are not known."""
-    if choice not in UNKNOWN_FIELDS:
-        raise InputError(f"unknown_fields={choice!r} is not known", hint="use 'bad' or 'ignore'")
 
 
 def unknown_field_tests(text: Column, types: T.StructType) -> list[tuple[Column, Column]]:

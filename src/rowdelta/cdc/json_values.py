@@ -11,7 +11,7 @@ from pyspark.sql import types as T  # noqa: N812
 from rowdelta.cdc.json_decimals import DECIMAL, decimal_of_base64, exact_decimal, is_base64, quoted_decimals
 from rowdelta.cdc.json_source import CORRUPT, OPTIONS
 from rowdelta.cdc.value_checks import any_of
-from rowdelta.errors import InputError
+from rowdelta.choices import DecimalNotation, TimeUnit, check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from rowdelta.cdc.json_source import JsonObject
 
-TIME_UNITS: Final = ("millis", "micros", "nanos")
-DECIMALS: Final = ("text", "base64")
 # What Debezium and Kafka Connect call numbers that count from 1970.
 _UNITS: Final = {
     "io.debezium.time.Timestamp": "millis",
@@ -35,12 +33,11 @@ _NUMBER: Final = r"^-?\d+$"
 _ZONE: Final = r":\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"
 
 
-def check_notation(time_unit: str | None, decimals: str) -> None:
-    """Refuses ways to write times and decimals that are not known."""
-    if time_unit not in {None, *TIME_UNITS}:
-        raise InputError(f"time_unit={time_unit!r} is not known", hint="use 'millis', 'micros' or 'nanos'")
-    if decimals not in DECIMALS:
-        raise InputError(f"decimals={decimals!r} is not known", hint="use 'text' or 'base64'")
+def check_notation(time_unit: TimeUnit | None, decimals: DecimalNotation) -> None:
+    """Refuses an unknown notation of times or decimals."""
+    if time_unit is not None:
+        check_choice("time_unit", time_unit, TimeUnit)
+    check_choice("decimals", decimals, DecimalNotation)
 
 
 @dataclass(frozen=True)
@@ -68,8 +65,8 @@ class JsonRow:
     def __init__(
         self,
         types: T.StructType,
-        time_unit: str | None,
-        decimals: str = "text",
+        time_unit: TimeUnit | None,
+        decimals: DecimalNotation = "text",
         options: Mapping[str, str] | None = None,
     ) -> None:
         self._types = types

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from rowdelta.cdc.batch_marks import BatchMark
 
-ON_BAD: Final = ("fail", "quarantine")
 _SHOWN: Final = 3
 _LONGEST: Final = 500
 _COLUMNS: Final = "stream_id string, batch_id bigint, reason string, record string, refused_at timestamp"

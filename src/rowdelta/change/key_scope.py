@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rowdelta.choices import Scope, check_choice
 from rowdelta.errors import InputError
 from rowdelta.iceberg import may_be_live
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg import TableHandle
 
-SCOPES: Final = ("auto", "partition", "global")
 REMEDY: Final = "use scope='global', or rewrite the old files first: t.compact(options={'rewrite-all': 'true'})"
 
 
@@ -46,8 +46,7 @@ def sources_outside(handle: TableHandle, key: Sequence[str]) -> list[str]:
 
 def check_scope(handle: TableHandle, scope: str) -> None:
     """Refuses an unknown scope, and deletes by partition that would not apply to all of its rows."""
-    if scope not in SCOPES:
-        raise InputError(f"unknown scope {scope!r}", hint="use 'auto', 'partition' or 'global'")
+    check_choice("scope", scope, Scope)
     if scope == "partition" and not handle.metadata.spec.is_unpartitioned and has_other_specs(handle):
         raise InputError(
             f"some rows of {handle.name} were written under another partition spec, where deletes of this one do not "

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from rowdelta.choices import Isolation, Mode, check_choice
 from rowdelta.errors import InputError, TableError
 from rowdelta.iceberg import SnapshotFiles, Validation, shadow, snapshot_files
 from rowdelta.read import check_clashes, check_deletes, check_names, hide_floats, live_rows, may_hide
@@ -25,8 +26,6 @@ POSITION: Final = "_pos"
 ROW_ID: Final = "_row_id"
 LAST_UPDATED: Final = "_last_updated_sequence_number"
 LINEAGE_VERSION: Final = 3
-MODES: Final = ("merge-on-read", "copy-on-write")
-ISOLATIONS: Final = ("serializable", "snapshot")
 _OURS: Final = "__rd_"
 
 
@@ -151,8 +150,8 @@ def find_mode(handle: TableHandle, verb: str, mode: str | None) -> tuple[str, st
     """Finds the mode of a verb (`delete`, `update`, `merge`), and the reason."""
     name = f"write.{verb}.mode"
     chosen = mode or handle.metadata.properties.get(name)
-    if chosen is not None and chosen not in MODES:
-        raise InputError(f"unknown mode {chosen!r}", hint=f"use {' or '.join(MODES)}")
+    if chosen is not None:
+        check_choice("mode", chosen, Mode)
     if mode is not None:
         return mode, "as asked"
     if chosen is not None:
@@ -163,8 +162,7 @@ def find_mode(handle: TableHandle, verb: str, mode: str | None) -> tuple[str, st
 def find_isolation(handle: TableHandle, verb: str, isolation: str | None) -> str:
     """Finds the isolation level of a verb."""
     level = isolation or handle.metadata.properties.get(f"write.{verb}.isolation-level", "serializable")
-    if level not in ISOLATIONS:
-        raise InputError(f"unknown isolation level {level!r}", hint=f"use {' or '.join(ISOLATIONS)}")
+    check_choice("isolation level", level, Isolation)
     return level
 
 

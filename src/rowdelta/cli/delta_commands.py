@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from rowdelta.choices import MetricsSource, SnapshotGranularity, SyncMode
 from rowdelta.cli.catalog_options import Place  # noqa: TC001 - typer reads it
-from rowdelta.cli.options import MORE, AsJson, DryRun, TableName, app, one_of
-from rowdelta.delta import GRANULARITIES, MODES, STATISTICS
+from rowdelta.cli.options import MORE, AsJson, DryRun, TableName, app, choice_option
 
 
 @app.command(
@@ -20,18 +20,17 @@ def from_delta(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="The Delta table: its folder, or its name.")],
     table: TableName,
     place: Place,
-    mode: Annotated[str, typer.Option(help="auto, full or incremental.", callback=one_of(*MODES))] = "auto",
+    mode: Annotated[SyncMode, choice_option(SyncMode, "auto, full or incremental.")] = "auto",
     version: Annotated[int | None, typer.Option(min=0, help="The Delta version; the newest by default.")] = None,
     stats: Annotated[
-        str,
-        typer.Option(help="Metrics of data files from the `log` or from the `footer`.", callback=one_of(*STATISTICS)),
+        MetricsSource, choice_option(MetricsSource, "Metrics of data files from the `log` or from the `footer`.")
     ] = "log",
     format_version: Annotated[
         int | None, typer.Option(min=2, max=3, help="Of a new table: 3 (deletion vectors) or 2 (position deletes).")
     ] = None,
     snapshots: Annotated[
-        str,
-        typer.Option(help="One snapshot for each `commit`, or for the `range`.", callback=one_of(*GRANULARITIES)),
+        SnapshotGranularity,
+        choice_option(SnapshotGranularity, "One snapshot for each `commit`, or for the `range`."),
     ] = "commit",
     location: Annotated[str | None, typer.Option(help="The folder of a new table; by default the catalog's.")] = None,
     delete_folder: Annotated[

@@ -6,9 +6,20 @@ from typing import Annotated, Any
 
 import typer
 
+from rowdelta.choices import CompactStrategy, Encoding
 from rowdelta.cli.catalog_options import Place  # noqa: TC001 - typer reads it
-from rowdelta.cli.options import MAINTAIN, AsJson, Branch, DryRun, TableName, accepted_by, app, one_of
-from rowdelta.encoding import DeleteEncoding
+from rowdelta.cli.options import (
+    MAINTAIN,
+    WORD,
+    AsJson,
+    Branch,
+    DryRun,
+    TableName,
+    accepted_by,
+    app,
+    choice_option,
+    parse_encoding,
+)
 from rowdelta.errors import InputError
 from rowdelta.maintenance import memory_bytes, size_in_bytes
 
@@ -91,11 +102,12 @@ def rewrite_deletes(
     table: TableName,
     place: Place,
     to: Annotated[
-        str | None,
+        Encoding | None,
         typer.Option(
             "--to",
             help="equality-delete-vector, full-row or hash-map; without it encodings stay.",
-            callback=accepted_by(DeleteEncoding.from_name),
+            metavar=WORD,
+            parser=parse_encoding,
         ),
     ] = None,
     where: Annotated[
@@ -140,9 +152,7 @@ def _rewritten(result: Any) -> list[str]:
 def compact(
     table: TableName,
     place: Place,
-    strategy: Annotated[
-        str, typer.Option(help="binpack, sort or zorder.", callback=one_of("binpack", "sort", "zorder"))
-    ] = "binpack",
+    strategy: Annotated[CompactStrategy, choice_option(CompactStrategy, "binpack, sort or zorder.")] = "binpack",
     sort_order: Annotated[str | None, typer.Option(help="Columns to sort by, or to interleave for zorder.")] = None,
     where: Annotated[str | None, typer.Option(help="Only files that may hold matching rows.")] = None,
     option: Annotated[

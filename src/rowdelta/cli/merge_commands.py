@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rowdelta.choices import Tie
 from rowdelta.cli.catalog_options import Place  # noqa: TC001 - typer reads it
 from rowdelta.cli.options import (
     CHANGE,
@@ -20,8 +21,8 @@ from rowdelta.cli.options import (
     Scope,
     TableName,
     app,
+    choice_option,
     names,
-    one_of,
     rows_file,
 )
 
@@ -48,12 +49,7 @@ def upsert(
     columns: Annotated[
         str | None, typer.Option(help="Set these alone and keep the rest of a row; separated by commas.")
     ] = None,
-    tie: Annotated[
-        str,
-        typer.Option(
-            help="When two changes of a key are equally new: error, or take any.", callback=one_of("error", "any")
-        ),
-    ] = "error",
+    tie: Annotated[Tie, choice_option(Tie, "When two changes of a key are equally new: error, or take any.")] = "error",
     merge_schema: Annotated[
         bool, typer.Option("--merge-schema", help="Add columns to the table that only the changes have.")
     ] = False,

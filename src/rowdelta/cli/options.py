@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from rowdelta import choices
 from rowdelta._version import __version__
 from rowdelta.cli.command import DEBUG, prepared
 from rowdelta.encoding import DeleteEncoding
@@ -77,11 +78,20 @@ KINDS = "a .parquet, .orc, .csv (with a header) or .json (one object a line) fil
 READERS = {".parquet": "parquet", ".orc": "orc", ".csv": "csv", ".json": "json", ".jsonl": "json"}
 
 
+# What the help shows for an option that takes one of some words.
+WORD = "<str>"
+
+
 def rows_file(path: Path) -> Path:
     """A callback of an option that names a file of rows: is its kind known?"""
     if path.suffix.lower() not in READERS:
         raise typer.BadParameter(f"{path.name}: unsupported file type; use one of {', '.join(READERS)}")
     return path
+
+
+def parse_encoding(text: str) -> str:
+    """A parser of an option that names an encoding."""
+    return str(accepted_by(DeleteEncoding.from_name)(text))
 
 
 def accepted_by(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -98,15 +108,16 @@ def accepted_by(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return callback
 
 
-def one_of(*allowed: str) -> Callable[[Any], Any]:
-    """A callback of an option that takes some words only."""
+def choice_option(choice: Any, help_text: str) -> Any:
+    """Declares an option that takes the words of a `Literal`."""
+    words = choices.list_words(choice)
 
-    def callback(value: Any) -> Any:
-        if value is not None and value not in allowed:
-            raise typer.BadParameter(f"{value!r} is not one of {', '.join(allowed)}")
-        return value
+    def parse_word(text: str) -> str:
+        if text not in words:
+            raise typer.BadParameter(f"{text!r} is not one of {', '.join(words)}")
+        return text
 
-    return callback
+    return typer.Option(help=help_text, metavar=WORD, parser=parse_word)
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
@@ -115,31 +126,23 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done,
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="The table: `db.orders`, or `lake.db.orders`.")]
 Snapshot = Annotated[int | None, typer.Option(help="The state after this snapshot.")]
 Encoding = Annotated[
-    str | None,
+    choices.Encoding | None,
     typer.Option(
         help="equality-delete-vector, hash-map or full-row: this one or fail.",
-        callback=accepted_by(DeleteEncoding.from_name),
+        metavar=WORD,
+        parser=parse_encoding,
     ),
 ]
 Scope = Annotated[
-    str,
-    typer.Option(
-        help="Where old rows are: `partition` of the new one, `global`, or auto.",
-        callback=one_of("auto", "partition", "global"),
-    ),
+    choices.Scope, choice_option(choices.Scope, "Where old rows are: `partition` of the new one, `global`, or auto.")
 ]
 Mode = Annotated[
-    str | None,
-    typer.Option(
-        help="merge-on-read or copy-on-write; by default as the table says.",
-        callback=one_of("merge-on-read", "copy-on-write"),
-    ),
+    choices.Mode | None,
+    choice_option(choices.Mode, "merge-on-read or copy-on-write; by default as the table says."),
 ]
 Isolation = Annotated[
-    str | None,
-    typer.Option(
-        help="serializable or snapshot; by default as the table says.", callback=one_of("serializable", "snapshot")
-    ),
+    choices.Isolation | None,
+    choice_option(choices.Isolation, "serializable or snapshot; by default as the table says."),
 ]
 
 

@@ -14,6 +14,8 @@ from rowdelta.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rowdelta.choices import DecimalNotation, TimeUnit, UnknownFields
+
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 
 
@@ -69,9 +71,9 @@ class Pipeline:
     properties: dict[str, str] = field(default_factory=dict)
     format: str = "debezium"
     op: str | None = None
-    time_unit: str | None = None
-    decimals: str = "text"
-    unknown_fields: str | None = None
+    time_unit: TimeUnit | None = None
+    decimals: DecimalNotation = "text"
+    unknown_fields: UnknownFields | None = None
     every: str | None = None
     stream: dict[str, Any] = field(default_factory=dict)
 

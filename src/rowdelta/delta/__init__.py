@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from rowdelta.delta.convert import GRANULARITIES, MODES, STATISTICS, FromDelta, FromDeltaResult, from_delta
+from rowdelta.delta.convert import FromDelta, FromDeltaResult, from_delta
 from rowdelta.delta.progress import DeltaProgress, OnDeltaProgress
 
 __all__ = [
-    "GRANULARITIES",
-    "MODES",
-    "STATISTICS",
     "DeltaProgress",
     "FromDelta",
     "FromDeltaResult",

@@ -27,7 +27,7 @@ from rowdelta.iceberg import (
     snapshot_files,
     update_table,
 )
-from rowdelta.maintenance import mend_places
+from rowdelta.maintenance import restore_vector_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -198,7 +198,7 @@ class Mirror:
         head = self._handle.snapshot()
         files = None if head is None else snapshot_files(self._handle, head)
         if files is not None:
-            mend_places(self._handle, files)
+            restore_vector_offsets(self._handle, files)
         held, old = held_files(self._handle), all_deletes(self._handle)
         adds = by_place(self._settings.root, commit.adds)
         stays = adds.keys() & held.keys()

@@ -7,9 +7,10 @@ import os
 import re
 import time
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rowdelta.change import Operation, Plan, Result
+from rowdelta.choices import MetricsSource, SnapshotGranularity, SyncMode, check_choice
 from rowdelta.delta.actions import join_commits
 from rowdelta.delta.apply_commit import FOLDER, SOURCE, TABLE_ID, Counts, HeldFiles, Mirror, Settings, difference
 from rowdelta.delta.existing_files import held_files
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from rowdelta.delta.progress import OnDeltaProgress
 
 log: Final = logging.getLogger("rowdelta")
-MODES: Final = ("auto", "full", "incremental")
-STATISTICS: Final = ("log", "footer")
-GRANULARITIES: Final = ("commit", "range")
 VERSIONS: Final = (2, 3)
 
 
@@ -73,11 +71,11 @@ class FromDeltaResult(Result):
 class Options:
     """What `rd.from_delta()` was told; its docstring explains them."""
 
-    mode: str = "auto"
+    mode: SyncMode = "auto"
     version: int | None = None
-    stats: str = "log"
+    stats: MetricsSource = "log"
     format_version: int | None = None
-    snapshots: str = "commit"
+    snapshots: SnapshotGranularity = "commit"
     location: str | None = None
     delete_folder: str | None = None
     verify: bool = False
@@ -89,10 +87,11 @@ class FromDelta(Operation[FromDeltaResult]):
     """A conversion, ready to be looked at or run. Made by `rd.from_delta()`."""
 
     def __init__(self, spark: SparkSession, source: str, target: str, options: Options) -> None:
-        _one_of("mode", options.mode, MODES)
-        _one_of("stats", options.stats, STATISTICS)
-        _one_of("snapshots", options.snapshots, GRANULARITIES)
-        _one_of("format_version", options.format_version, (None, *VERSIONS))
+        check_choice("mode", options.mode, SyncMode)
+        check_choice("stats", options.stats, MetricsSource)
+        check_choice("snapshots", options.snapshots, SnapshotGranularity)
+        if options.format_version not in {None, *VERSIONS}:
+            raise InputError(f"format_version is {options.format_version!r}", hint="use 2 or 3")
         self._spark = spark
         self._name = source
         self._target = target
@@ -206,12 +205,12 @@ def from_delta(
     spark: SparkSession,
     source: str | os.PathLike[str],
     target: str,
-    mode: str = "auto",
+    mode: SyncMode = "auto",
     version: int | None = None,
     *,
-    stats: str = "log",
+    stats: MetricsSource = "log",
     format_version: int | None = None,
-    snapshots: str = "commit",
+    snapshots: SnapshotGranularity = "commit",
     location: str | None = None,
     delete_folder: str | None = None,
     verify: bool = False,
@@ -266,11 +265,6 @@ def _told(adds: Collection[AddFile], new: int, removed: int) -> list[tuple[str, 
         ("data files", f"{new:,} to add where they are, {removed:,} to remove"),
         ("deletion vectors", f"{len(vectors):,} ({inline:,} inline), {rows:,} rows, {size:,} bytes to copy"),
     ]
-
-
-def _one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    if value not in allowed:
-        raise InputError(f"{name} is {value!r}", hint=f"it can be {', '.join(map(repr, allowed))}")
 
 
 def _check_apart(delta: str, what: str, place: str) -> None:

@@ -9,6 +9,7 @@ from rowdelta.delta.apply_commit import SOURCE, TABLE_ID, VERSION, delete_folder
 from rowdelta.errors import InputError, TableError
 
 if TYPE_CHECKING:
+    from rowdelta.choices import SyncMode
     from rowdelta.delta.log import LogFile
     from rowdelta.delta.log_versions import DeltaSource
     from rowdelta.iceberg import TableHandle
@@ -31,7 +32,7 @@ class Work:
     reason: str
 
 
-def decide(source: DeltaSource, handle: TableHandle | None, target: str, mode: str) -> Work:
+def decide(source: DeltaSource, handle: TableHandle | None, target: str, mode: SyncMode) -> Work:
     """Decides what to do.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from rowdelta.choices import Encoding, list_words
 from rowdelta.encoding.file_content import FileContent
 from rowdelta.errors import EncodingError
 
@@ -105,7 +106,7 @@ class DeleteEncoding(Enum):
         try:
             return cls(name)
         except ValueError:
-            known = ", ".join([EQUALITY_DELETE_VECTOR, *(encoding.value for encoding in cls)])
+            known = ", ".join(list_words(Encoding))
             raise EncodingError(f"unknown delete encoding {name!r}", hint=f"the known ones are {known}") from None
 
     @classmethod

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rowdelta.maintenance.compact import Compact, CompactOptions, CompactResult
+from rowdelta.maintenance.compact import Compact, CompactResult
+from rowdelta.maintenance.compact_options import CompactOptions
 from rowdelta.maintenance.expire import Expire, ExpireResult
 from rowdelta.maintenance.file_groups import DEFAULT_MEMORY, memory_bytes, size_in_bytes
 from rowdelta.maintenance.older_than import OlderThan, cutoff_ms
@@ -10,7 +11,7 @@ from rowdelta.maintenance.progress import OnProgress, Progress
 from rowdelta.maintenance.remove_dangling import RemoveDangling, RemoveDanglingResult
 from rowdelta.maintenance.remove_orphans import OrphansResult, RemoveOrphans
 from rowdelta.maintenance.resolve import Resolve, ResolveResult
-from rowdelta.maintenance.restore_offsets import mend_places
+from rowdelta.maintenance.restore_offsets import restore_vector_offsets
 from rowdelta.maintenance.rewrite_deletes import DEFAULT_MIN_INPUT_FILES, RewriteDeletes, RewriteDeletesResult
 
 __all__ = [
@@ -34,6 +35,6 @@ __all__ = [
     "RewriteDeletesResult",
     "cutoff_ms",
     "memory_bytes",
-    "mend_places",
+    "restore_vector_offsets",
     "size_in_bytes",
 ]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Candidates:
+class AffectedFiles:
     """What must be read to apply some equality deletes.
 
     Attributes:
@@ -44,7 +44,7 @@ class Candidates:
     dangling: tuple[DeleteEntry, ...]
 
 
-def find_candidates(handle: TableHandle, files: SnapshotFiles, deletes: Sequence[DeleteEntry]) -> Candidates:
+def find_affected_files(handle: TableHandle, files: SnapshotFiles, deletes: Sequence[DeleteEntry]) -> AffectedFiles:
     """Looks for the data files that some of a snapshot's equality deletes may apply to."""
     inventory = take_inventory(handle, files.snapshot)
     wanted = {entry.path for entry in deletes}
@@ -66,7 +66,7 @@ def find_candidates(handle: TableHandle, files: SnapshotFiles, deletes: Sequence
             dangling.append(entry)
     read = tuple(inventory.data[i] for i in np.flatnonzero(hit).tolist())
     size = sum(file.size_in_bytes for file in inventory.data)
-    return Candidates(read, len(inventory.data), size, tuple(dangling))
+    return AffectedFiles(read, len(inventory.data), size, tuple(dangling))
 
 
 def _keys(handle: TableHandle, files: SnapshotFiles, deletes: Sequence[DeleteEntry]) -> dict[str, IntegerKeys]:

@@ -10,33 +10,31 @@ import logging
 import time
 import uuid
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from rowdelta.change import DroppedPartitionError, Operation, Plan, Result, open_target
 from rowdelta.errors import CommitConflictError, InputError
 from rowdelta.iceberg import TableHandle, call_procedure, create_branch, drop_branch, fast_forward, snapshot_files
-from rowdelta.maintenance.conflict_checks import tried_again
-from rowdelta.maintenance.dropped_partitions import deletes_for_any_engine, refuse_to_lose_deletes
-from rowdelta.maintenance.partition_filter import covered_deletes, in_partitions
-from rowdelta.maintenance.progress import Portion, reporting
+from rowdelta.maintenance.conflict_checks import retry_conflicts
+from rowdelta.maintenance.dropped_partitions import refuse_to_lose_deletes, write_standard_deletes
+from rowdelta.maintenance.partition_filter import find_covered_deletes, select_by_partition
+from rowdelta.maintenance.progress import Portion, report_progress
 from rowdelta.maintenance.remove_dangling import RemoveDangling
 from rowdelta.maintenance.resolve import Resolve
-from rowdelta.maintenance.spark_progress import watching
-from rowdelta.maintenance.verify import VERIFIED_BELOW, compare, read_all
+from rowdelta.maintenance.spark_progress import watch_jobs
+from rowdelta.maintenance.verify import VERIFIED_BELOW, compare_rows, read_all, should_verify
 from rowdelta.read import check_vectors, refresh_views
 from rowdelta.spark import check_expression, stop_if_interrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pyspark.sql import DataFrame
 
+    from rowdelta.iceberg import Snapshot
+    from rowdelta.maintenance.compact_options import CompactOptions
     from rowdelta.maintenance.progress import OnProgress
 
 log: Final = logging.getLogger("rowdelta")
-STRATEGIES: Final = ("binpack", "sort", "zorder")
-DANGLING: Final = "remove-dangling-deletes"
 _ATTEMPTS: Final = 3
 
 
@@ -69,50 +67,8 @@ class CompactResult(Result):
     verified: bool = False
 
 
-@dataclass(frozen=True)
-class CompactOptions:
-    """What Iceberg's rewrite is asked to do; see `Table.compact`."""
-
-    strategy: str = "binpack"
-    sort_order: str | None = None
-    where: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise InputError(f"unknown strategy {self.strategy!r}", hint=f"use {', '.join(STRATEGIES)}")
-        if self.strategy == "binpack" and self.sort_order is not None:
-            raise InputError("binpack takes no sort_order", hint="use strategy='sort'")
-        if self.strategy == "zorder" and not self.sort_order:
-            raise InputError("zorder needs columns", hint="name them: sort_order='region, ts'")
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all data files are rewritten, in one commit."""
-        every, parts = (_is_true(self.options.get(name)) for name in ("rewrite-all", "partial-progress.enabled"))
-        return self.where is None and every and not parts
-
-    def arguments(self, table: str, branch: str) -> dict[str, Any]:
-        """The arguments of `rewrite_data_files`."""
-        order = f"zorder({self.sort_order})" if self.strategy == "zorder" else self.sort_order
-        given = {
-            "table": table,
-            "strategy": "binpack" if self.strategy == "binpack" else "sort",
-            "sort_order": order,
-            # Iceberg looks for dangling deletes on main alone; `compact` does it itself, on any branch.
-            "options": {key: str(value) for key, value in self.options.items() if key != DANGLING} or None,
-            "where": self.where,
-            "branch": branch,
-        }
-        return {name: value for name, value in given.items() if value is not None}
-
-
-def _is_true(value: object) -> bool:
-    return str(value).strip().lower() == "true"
-
-
 class Compact(Operation[CompactResult]):
-    """Resolves equality deletes, rewrites data files, and drops deletes that are left without data."""
+    """Resolves equality deletes, rewrites data files, and drops deletes that no longer apply to any data."""
 
     def __init__(
         self,
@@ -136,29 +92,49 @@ class Compact(Operation[CompactResult]):
 
     def plan(self) -> Plan:
         """Says what would be resolved, and what Iceberg would be asked to do."""
-        target = open_target(self._handle)
-        if target.snapshot is None:
-            return Plan(f"compact {self._handle.name}", (("data files", "none: the table is empty"),))
-        self._check()
-        first = self._first_steps()
-        asked = self._options.arguments(self._handle.full_name, self._handle.branch)
-        asked.pop("table")
-        told = ", ".join(f"{name} => {value}" for name, value in asked.items())
-        steps = [*first, ("rewrite_data_files", told), ("then", "deletes that apply to nothing are dropped")]
-        if self._verified():
+        title = f"compact {self._handle.name}"
+        if open_target(self._handle).snapshot is None:
+            return Plan(title, (("data files", "none: the table is empty"),))
+        self._check_partitions()
+        arguments = self._options.arguments(self._handle.full_name, self._handle.branch)
+        arguments.pop("table")
+        steps = [
+            *self._describe_resolve(),
+            ("rewrite_data_files", ", ".join(f"{name} => {value}" for name, value in arguments.items())),
+            ("then", "deletes that apply to nothing are dropped"),
+        ]
+        if self._should_verify():
             steps.append(("verify", "all visible rows are compared before the branch moves"))
-        return Plan(f"compact {self._handle.name}", tuple(dict(steps).items()))
+        return Plan(title, tuple(dict(steps).items()))
 
-    def _first_steps(self) -> tuple[tuple[str, str], ...]:
-        resolve = self._resolve(self._handle)
-        if resolve is None:
-            return (("equality deletes", "none to resolve first"),)
-        try:
-            return resolve.plan().steps
-        except DroppedPartitionError as error:
-            return (("equality deletes", f"applied by the rewrite: {error.message}"),)
+    def execute(self) -> CompactResult:
+        """Compacts in up to three snapshots: positions, data files, dangling deletes.
 
-    def _check(self) -> None:
+        Raises:
+            CommitConflictError: Other writers changed the same files in every attempt.
+            VerificationError: The visible rows would not be the same; the branch has not moved.
+            FormatError: A deletion vector is damaged; nothing was committed.
+        """
+        started = time.monotonic()
+        self._result = CompactResult()
+        action = f"compact of {self._handle.name}"
+        self._handle.run_interruptibly(lambda: retry_conflicts(self._compact, action, _ATTEMPTS))
+        return replace(self._result, seconds=time.monotonic() - started)
+
+    def _compact(self) -> None:
+        """One attempt."""
+        if open_target(self._handle).snapshot is None:
+            return
+        self._check_partitions()
+        self._check_vectors()
+        if self._should_verify():
+            self._result = CompactResult(verified=True)  # what an earlier attempt did went with its branch
+            self._compact_on_branch()
+        else:
+            self._compact_head(self._handle)
+        refresh_views(self._handle)
+
+    def _check_partitions(self) -> None:
         if not self._options.is_whole:
             refuse_to_lose_deletes(self._handle)
 
@@ -167,67 +143,29 @@ class Compact(Operation[CompactResult]):
         files = open_target(self._handle).files
         vectors = [] if files is None else [entry for entry in files.position_deletes if entry.is_deletion_vector]
         if self._options.where is not None and vectors:
-            vectors = in_partitions(self._handle, vectors, self._options.where)
+            vectors = select_by_partition(self._handle, vectors, self._options.where)
         check_vectors(self._handle, vectors)
 
-    def execute(self) -> CompactResult:
-        """Compacts in up to three snapshots: positions, data files, dangling deletes.
+    def _should_verify(self) -> bool:
+        head = self._handle.snapshot() if self._verify is None else None
+        size = VERIFIED_BELOW if head is None else int(head.summary.get("total-files-size", VERIFIED_BELOW))
+        return should_verify(self._verify, size)
 
-        Raises:
-            CommitConflictError: Other writers changed the same files each time that it was tried.
-            VerificationError: The visible rows would not be the same; the branch has not moved.
-            FormatError: A deletion vector is damaged; nothing was committed.
-        """
-        started = time.monotonic()
-        self._result = CompactResult()
-        what = f"compact of {self._handle.name}"
-        self._handle.run_interruptibly(lambda: tried_again(self._run, what, _ATTEMPTS))
-        return replace(self._result, seconds=time.monotonic() - started)
-
-    def _run(self) -> None:
-        """One try."""
-        if open_target(self._handle).snapshot is None:
-            return
-        self._check()
-        self._check_vectors()
-        if self._verified():
-            self._result = CompactResult(verified=True)  # what an earlier try did is gone
-            self._on_a_branch()
-        else:
-            self._steps(self._handle)
-        refresh_views(self._handle)
-
-    def _steps(self, handle: TableHandle) -> None:
-        """Compacts a branch. Deletes that others add before the rewrite begins are resolved by the next try."""
-        resolve = self._resolve(handle)
-        if resolve is not None:
-            try:
-                done = resolve.execute()
-                self._add(done, equality_deletes=done.equality_deletes, positions=done.positions)
-            except DroppedPartitionError as error:
-                log.info("%s; its rewrite of data files applies the equality deletes instead", error.message)
-                self._add(deletes_for_any_engine(handle))
-        self._rewrite(handle)
-        dropped = RemoveDangling(handle, self._progress).execute()
-        self._add(dropped, dangling=dropped.delete_files_removed)
-
-    def _on_a_branch(self) -> None:
-        """Compacts on a branch of its own, compares, and only then moves the real one."""
+    def _compact_on_branch(self) -> None:
+        """Compacts on a branch of its own, compares the rows, and only then moves the real branch."""
         handle = self._handle
-        start = handle.refresh().head(handle.branch)
-        assert start is not None
+        start = _read_head(handle, handle.branch)
         name, published = f"rowdelta-compact-{uuid.uuid4().hex[:12]}", False
         try:
             create_branch(handle, name)
             own = handle.on_branch(name)
             own.mark = handle.mark
-            self._steps(own)
-            made = handle.refresh().head(name)
-            assert made is not None
+            self._compact_head(own)
+            made = _read_head(handle, name)
             if made.id == start.id:
                 return
             stop_if_interrupted()
-            compare(self._live(start.id), self._live(made.id), handle.name)
+            compare_rows(self._read_rows(start.id), self._read_rows(made.id), handle.name)
             try:
                 fast_forward(handle, handle.branch, made.id, start.id)
             except CommitConflictError as error:
@@ -239,60 +177,65 @@ class Compact(Operation[CompactResult]):
         finally:
             drop_branch(handle, name, start_id=None if published else start.id)
 
-    def _add(self, done: Result, **more: int) -> None:
-        """Counts what one step did."""
-        before = self._result
-        self._result = replace(
-            before,
-            snapshot_id=done.snapshot_id or before.snapshot_id,
-            data_files_removed=before.data_files_removed + done.data_files_removed,
-            delete_files_added=before.delete_files_added + done.delete_files_added,
-            delete_files_removed=before.delete_files_removed + done.delete_files_removed,
-            bytes_added=before.bytes_added + done.bytes_added,
-            **{name: getattr(before, name) + count for name, count in more.items()},
-        )
-
-    def _resolve(self, handle: TableHandle) -> Resolve | None:
-        """What must be resolved first: the partitions of the predicate where that can be, else everything."""
-        target = open_target(handle)
-        if target.files is None or not target.files.equality_deletes:
-            return None
-        where = None
-        if self._options.where is not None:
-            with suppress(InputError):
-                deletes = target.files.equality_deletes
-                covered = covered_deletes(handle, deletes, self._options.where, for_iceberg=True)
-                where = None if covered.left_out else self._options.where
-        # The rows are compared once, when all is done.
-        return Resolve(handle, where, None, self._memory, self._progress, verify=False, partial_progress=False)
-
-    def _verified(self) -> bool:
-        if self._verify is not None:
-            return self._verify
-        head = self._handle.snapshot()
-        return head is not None and int(head.summary.get("total-files-size", VERIFIED_BELOW)) < VERIFIED_BELOW
-
-    def _live(self, snapshot_id: int) -> DataFrame:
+    def _read_rows(self, snapshot_id: int) -> DataFrame:
+        """The live rows of a snapshot."""
         snapshot = self._handle.snapshot(snapshot_id)
         assert snapshot is not None
         files = snapshot_files(self._handle, snapshot)
         assert files is not None
         return read_all(self._handle, files)
 
-    def _rewrite(self, handle: TableHandle) -> None:
+    def _compact_head(self, handle: TableHandle) -> None:
+        """Compacts a branch. Deletes that others add before the rewrite begins are left to the next attempt."""
+        self._resolve(handle)
+        self._rewrite_data_files(handle)
+        self._remove_dangling(handle)
+
+    def _plan_resolve(self, handle: TableHandle) -> Resolve | None:
+        """What must be resolved first: the partitions of the predicate where that is possible, else everything."""
+        files = open_target(handle).files
+        if files is None or not files.equality_deletes:
+            return None
+        where = None
+        if self._options.where is not None:
+            with suppress(InputError):
+                covered = find_covered_deletes(handle, files.equality_deletes, self._options.where, for_iceberg=True)
+                where = None if covered.skipped else self._options.where
+        # The rows are compared once, when all is done.
+        return Resolve(handle, where, None, self._memory, self._progress, verify=False, partial_progress=False)
+
+    def _describe_resolve(self) -> tuple[tuple[str, str], ...]:
+        resolve = self._plan_resolve(self._handle)
+        if resolve is None:
+            return (("equality deletes", "none to resolve first"),)
+        try:
+            return resolve.plan().steps
+        except DroppedPartitionError as error:
+            return (("equality deletes", f"applied by the rewrite: {error.message}"),)
+
+    def _resolve(self, handle: TableHandle) -> None:
+        resolve = self._plan_resolve(handle)
+        if resolve is None:
+            return
+        try:
+            resolved = resolve.execute()
+            self._add(resolved, equality_deletes=resolved.equality_deletes, positions=resolved.positions)
+        except DroppedPartitionError as error:
+            log.info("%s; its rewrite of data files applies the equality deletes instead", error.message)
+            self._add(write_standard_deletes(handle))
+
+    def _rewrite_data_files(self, handle: TableHandle) -> None:
         """Runs Iceberg's procedure, which commits to the branch itself, beside other writers."""
         handle.spark.catalog.refreshTable(handle.full_name)  # a new branch is not a new snapshot
         arguments = self._options.arguments(handle.full_name, handle.branch)
-        head = handle.refresh().head(handle.branch)
-        assert head is not None
-        totals = (int(head.summary.get(f"total-{what}", 0)) for what in ("records", "files-size", "data-files"))
+        head = _read_head(handle, handle.branch)
+        totals = (int(head.summary.get(f"total-{name}", 0)) for name in ("records", "files-size", "data-files"))
         whole = Portion(*totals)
-        with reporting(f"compact {handle.name}", [whole], self._progress) as reporter:
-            with watching(handle.spark.sparkContext, reporter.within(whole)):
+        with report_progress(f"compact {handle.name}", [whole], self._progress) as reporter:
+            with watch_jobs(handle.spark.sparkContext, reporter.within(whole)):
                 numbers = call_procedure(handle, "rewrite_data_files", arguments)
             reporter.done(whole)
-        made = handle.refresh().head(handle.branch)
-        assert made is not None
+        made = _read_head(handle, handle.branch)
         self._add(
             Result(
                 snapshot_id=None if made.id == head.id else made.id,
@@ -304,3 +247,27 @@ class Compact(Operation[CompactResult]):
             bytes_rewritten=numbers["rewritten_bytes_count"],
             failed_data_files=numbers["failed_data_files_count"],
         )
+
+    def _remove_dangling(self, handle: TableHandle) -> None:
+        removed = RemoveDangling(handle, self._progress).execute()
+        self._add(removed, dangling=removed.delete_files_removed)
+
+    def _add(self, step: Result, **counts: int) -> None:
+        """Adds what one step did to the result."""
+        before = self._result
+        self._result = replace(
+            before,
+            snapshot_id=step.snapshot_id or before.snapshot_id,
+            data_files_removed=before.data_files_removed + step.data_files_removed,
+            delete_files_added=before.delete_files_added + step.delete_files_added,
+            delete_files_removed=before.delete_files_removed + step.delete_files_removed,
+            bytes_added=before.bytes_added + step.bytes_added,
+            **{name: getattr(before, name) + count for name, count in counts.items()},
+        )
+
+
+def _read_head(handle: TableHandle, branch: str) -> Snapshot:
+    """The newest snapshot of a branch that has one."""
+    head = handle.refresh().head(branch)
+    assert head is not None
+    return head

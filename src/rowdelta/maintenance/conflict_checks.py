@@ -19,7 +19,7 @@ ATTEMPTS: Final = 5
 Found = TypeVar("Found")
 
 
-def tried_again(run: Callable[[], Found], what: str, attempts: int = ATTEMPTS) -> Found:
+def retry_conflicts(run: Callable[[], Found], what: str, attempts: int = ATTEMPTS) -> Found:
     """Runs something from the beginning whenever another writer was in its way; the last conflict is raised."""
     for _ in range(attempts - 1):
         try:
@@ -29,7 +29,9 @@ def tried_again(run: Callable[[], Found], what: str, attempts: int = ATTEMPTS) -
     return run()
 
 
-def steady_files(files: SnapshotFiles, touched: AbstractSet[str], oldest_allowed: int) -> Callable[[Uncommitted], None]:
+def build_data_file_check(
+    files: SnapshotFiles, touched: AbstractSet[str], oldest_allowed: int
+) -> Callable[[Uncommitted], None]:
     """A check of the manifests that are about to be committed.
 
     Args:
@@ -56,7 +58,7 @@ def steady_files(files: SnapshotFiles, touched: AbstractSet[str], oldest_allowed
     return check
 
 
-def same_reasons(
+def build_equality_delete_check(
     files: SnapshotFiles, deletes: AbstractSet[str], emptied: Mapping[str, int]
 ) -> Callable[[Uncommitted], None]:
     """A check that what was to be resolved was still there, and that files without a live row have left.
@@ -102,7 +104,7 @@ def _moved(read: dict[str, dict[str, Any]], made: Uncommitted) -> tuple[set[str]
     return before, after
 
 
-def all_of(checks: Sequence[Callable[[Uncommitted], None]]) -> Callable[[Uncommitted], None]:
+def combine_checks(checks: Sequence[Callable[[Uncommitted], None]]) -> Callable[[Uncommitted], None]:
     """One check after the other."""
 
     def check(made: Uncommitted) -> None:

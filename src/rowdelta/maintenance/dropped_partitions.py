@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rowdelta.change import DroppedPartitionError, dropped_partition, open_target
 from rowdelta.errors import TableError
 from rowdelta.iceberg import take_inventory
-from rowdelta.maintenance.partition_filter import Covered
+from rowdelta.maintenance.partition_filter import CoveredDeletes
 from rowdelta.maintenance.rewrite_deletes import RewriteDeletes
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rowdelta.maintenance.rewrite_deletes import RewriteDeletesResult
 
 
-def deletes_for_any_engine(handle: TableHandle) -> RewriteDeletesResult:
+def write_standard_deletes(handle: TableHandle) -> RewriteDeletesResult:
     """Writes equality delete vectors anew as standard files.
 
     Raises:
@@ -42,21 +42,21 @@ def deletes_for_any_engine(handle: TableHandle) -> RewriteDeletesResult:
     return done
 
 
-def removable(handle: TableHandle, files: SnapshotFiles, covered: Covered) -> Covered:
+def exclude_dropped_partitions(handle: TableHandle, files: SnapshotFiles, covered: CoveredDeletes) -> CoveredDeletes:
     """Leaves out deletes of such partitions, which no commit can remove; they may stay where no file is left there.
 
     Raises:
         DroppedPartitionError: A file is left.
     """
-    fixed = _fixed(handle, covered.deletes)
+    fixed = _find_in_dropped_partitions(handle, covered.deletes)
     if not fixed:
         return covered
-    name = _partition_left(handle, files)
+    name = _find_dropped_column(handle, files)
     if name is not None:
         raise DroppedPartitionError(handle.name, name)
     rest = tuple(entry for entry in covered.deletes if dropped_partition(handle, entry.spec_id) is None)
     reason = f"{len(fixed)} equality deletes are of partitions whose column was dropped, and apply to nothing"
-    return Covered(rest, (*covered.left_out, reason))
+    return CoveredDeletes(rest, (*covered.skipped, reason))
 
 
 def refuse_to_lose_deletes(handle: TableHandle) -> None:
@@ -66,7 +66,9 @@ def refuse_to_lose_deletes(handle: TableHandle) -> None:
     partition applies to them: deleted rows would come back. A rewrite of all files in one commit leaves none behind.
     """
     files = open_target(handle).files
-    name = _partition_left(handle, files) if files is not None and _fixed(handle, _deletes(files)) else None
+    if files is None or not _find_in_dropped_partitions(handle, (*files.equality_deletes, *files.position_deletes)):
+        return
+    name = _find_dropped_column(handle, files)
     if name is not None:
         raise TableError(
             f"files of {handle.name} are partitioned by {name}, whose column was dropped, and have deletes: these "
@@ -75,15 +77,11 @@ def refuse_to_lose_deletes(handle: TableHandle) -> None:
         )
 
 
-def _partition_left(handle: TableHandle, files: SnapshotFiles) -> str | None:
+def _find_dropped_column(handle: TableHandle, files: SnapshotFiles) -> str | None:
     """The dropped column of a partition that still has data files."""
     specs = {file.spec_id for file in take_inventory(handle, files.snapshot).data}
     return next(filter(None, (dropped_partition(handle, spec_id) for spec_id in sorted(specs))), None)
 
 
-def _deletes(files: SnapshotFiles) -> tuple[DeleteEntry, ...]:
-    return (*files.equality_deletes, *files.position_deletes)
-
-
-def _fixed(handle: TableHandle, deletes: Iterable[DeleteEntry]) -> list[DeleteEntry]:
+def _find_in_dropped_partitions(handle: TableHandle, deletes: Iterable[DeleteEntry]) -> list[DeleteEntry]:
     return [entry for entry in deletes if dropped_partition(handle, entry.spec_id) is not None]

@@ -1,4 +1,4 @@
-"""`t.expire()`: old snapshots go, and with them every file that only they needed."""
+"""`t.expire()`: removes old snapshots, and every file that only they need."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rowdelta.change import Operation, Plan, Result
 from rowdelta.errors import InputError, TableError
 from rowdelta.iceberg import expire_all, expire_own, expiry_between, own_files, plan_expiry, show_to_spark
 from rowdelta.maintenance.file_removal import remove_files
-from rowdelta.maintenance.older_than import cutoff_ms, shown
-from rowdelta.maintenance.progress import searching
+from rowdelta.maintenance.older_than import cutoff_ms, format_time
+from rowdelta.maintenance.progress import show_search
 from rowdelta.read import refresh_views
 
 if TYPE_CHECKING:
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 GC_ENABLED: Final = "gc.enabled"
 # Set on a table that was converted from a Delta table: its data files are Delta's.
 DELTA_SOURCE: Final = "rowdelta.delta.source"
-# Where its delete files are, if not in the table's own folder.
+# The folder of its delete files, if it is not the table's own.
 DELTA_DELETES: Final = "rowdelta.delta.delete-folder"
 
 
 @dataclass(frozen=True)
 class ExpireResult(Result):
-    """What an expiry removed.
+    """What `expire` removed.
 
     Attributes:
-        snapshots_expired: Snapshots that are gone.
+        snapshots_expired: Snapshots that were removed.
         references_removed: Branches and tags that were older than their own age limit.
-        data_files_removed: Data files that are gone from storage. (Delete files: `delete_files_removed`.)
-        manifests_removed: Manifests that are gone.
-        manifest_lists_removed: Manifest lists that are gone.
+        data_files_removed: Data files that were removed from storage. (Delete files: `delete_files_removed`.)
+        manifests_removed: Manifests that were removed.
+        manifest_lists_removed: Manifest lists that were removed.
 
     Examples:
         >>> t.expire().execute()  # by the table's own limit: 5 days
@@ -70,9 +70,9 @@ class Expire(Operation[ExpireResult]):
         owns_data = self.check()
         expiry, files = plan_expiry(self._handle, self._older_than, self._retain_last)
         if not owns_data:
-            files = own_files(files, self._own_folders())
+            files = own_files(files, self._find_own_folders())
         total = len(self._handle.metadata.snapshots)
-        limit = "the table's own limit" if self._older_than is None else shown(self._older_than)
+        limit = "the table's own limit" if self._older_than is None else format_time(self._older_than)
         steps = [
             ("older than", limit),
             ("snapshots", f"{len(expiry.snapshots):,} of {total:,} expire"),
@@ -85,7 +85,7 @@ class Expire(Operation[ExpireResult]):
         return Plan(f"expire snapshots of {self._handle.name}", tuple(steps))
 
     def execute(self) -> ExpireResult:
-        """Expires in one commit, then removes the files. Ctrl-C waits for that: nobody would find them afterwards."""
+        """Expires in one commit, then removes the files. Ctrl-C waits for that: no later call would find them."""
         return self._handle.run_interruptibly(self._expire, cancel=False)
 
     def _expire(self) -> ExpireResult:
@@ -93,31 +93,31 @@ class Expire(Operation[ExpireResult]):
         action = f"expire {self._handle.name}"
         owns_data = self.check()
         before = self._handle.whole_document()
-        with searching(action, self._progress):
+        with show_search(action, self._progress):
             if owns_data:
                 files = expire_all(self._handle, self._older_than, self._retain_last)
             else:
-                folders = self._own_folders()
+                folders = self._find_own_folders()
                 files = expire_own(self._handle, before, self._older_than, self._retain_last, folders)
-        # First of all: whatever fails later, nobody would find the files afterwards.
-        gone = remove_files(self._handle, action, files.by_kind, self._progress, all_the_same=True)
+        # Before anything else that may fail: no later call would find these files.
+        removed = remove_files(self._handle, action, files.by_kind, self._progress, finish_anyway=True)
         self._handle.refresh()
         expiry = expiry_between(before, self._handle.whole_document())
         if expiry.snapshots:
             show_to_spark(self._handle)
             refresh_views(self._handle)
         return ExpireResult(
-            delete_files_removed=gone["deletes"],
+            delete_files_removed=removed["deletes"],
             seconds=time.monotonic() - started,
             snapshots_expired=len(expiry.snapshots),
             references_removed=expiry.references,
-            data_files_removed=gone["data"],
-            manifests_removed=gone["manifests"],
-            manifest_lists_removed=gone["manifest_lists"],
+            data_files_removed=removed["data"],
+            manifests_removed=removed["manifests"],
+            manifest_lists_removed=removed["manifest_lists"],
         )
 
-    def _own_folders(self) -> list[str]:
-        """Where a table that was converted from Delta has files of its own."""
+    def _find_own_folders(self) -> list[str]:
+        """The folders in which a table that was converted from Delta has files of its own."""
         metadata = self._handle.metadata
         return [folder for folder in (metadata.location, metadata.properties.get(DELTA_DELETES)) if folder]
 
@@ -130,15 +130,15 @@ class Expire(Operation[ExpireResult]):
         properties = self._handle.refresh().properties
         if DELTA_SOURCE in properties:
             return False
-        refuse_without_gc(self._handle, "snapshots cannot be expired")
+        require_gc(self._handle, "snapshots cannot be expired")
         return True
 
 
-def refuse_without_gc(handle: TableHandle, what: str) -> None:
-    """Fails where the table says that its files may be shared."""
+def require_gc(handle: TableHandle, refusal: str) -> None:
+    """Refuses a table whose properties say that other tables may share its files."""
     value = handle.metadata.properties.get(GC_ENABLED, "true")
     if value.strip().lower() != "true":
         raise TableError(
-            f"{what}: {GC_ENABLED} is {value!r} on {handle.name}, because its files may belong to other tables too",
+            f"{refusal}: {GC_ENABLED} is {value!r} on {handle.name}, because its files may belong to other tables too",
             hint=f"if they do not: ALTER TABLE {handle.name} SET TBLPROPERTIES ('{GC_ENABLED}'='true')",
         )

@@ -43,17 +43,17 @@ def size_in_bytes(name: str, size: str | int) -> int:
     return int(float(found[1]) * _UNITS[found[2]])
 
 
-def in_groups(files: Iterable[LiveData], memory: int) -> list[list[LiveData]]:
+def group_files(files: Iterable[LiveData], memory: int) -> list[list[LiveData]]:
     """Groups of files whose positions fit into the memory, in the order given; a larger file is alone."""
     files = list(files)
-    return packed(files, [file.records // 64 * _BYTES_PER_64_ROWS + _BYTES_PER_FILE for file in files], memory)
+    return pack(files, [file.records // 64 * _BYTES_PER_64_ROWS + _BYTES_PER_FILE for file in files], memory)
 
 
-def packed(things: Sequence[Thing], sizes: Sequence[float], room: float) -> list[list[Thing]]:
+def pack(things: Sequence[Thing], sizes: Sequence[float], room: float) -> list[list[Thing]]:
     """Things in groups that do not outgrow some room, in their order; a larger one is alone.
 
     Examples:
-        >>> packed("abcd", [40, 60, 10, 200], 100)
+        >>> pack("abcd", [40, 60, 10, 200], 100)
         [['a', 'b'], ['c'], ['d']]
     """
     groups: list[list[Thing]] = []
@@ -67,13 +67,13 @@ def packed(things: Sequence[Thing], sizes: Sequence[float], room: float) -> list
     return groups
 
 
-def portion(files: Iterable[LiveData]) -> Portion:
+def measure_files(files: Iterable[LiveData]) -> Portion:
     """What some files hold together."""
     some = list(files)
     return Portion(sum(file.records for file in some), sum(file.size_in_bytes for file in some), len(some))
 
 
-def deletes_portion(entries: Iterable[DeleteEntry]) -> Portion:
+def measure_deletes(entries: Iterable[DeleteEntry]) -> Portion:
     """What some deletes hold together; several vectors may be in one file, and count one by one."""
     some = list(entries)
     return Portion(sum(e.record_count for e in some), sum(e.file_size_in_bytes for e in some), len(some))

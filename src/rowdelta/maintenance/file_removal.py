@@ -1,4 +1,4 @@
-"""Many files go from storage, part by part, while someone may watch."""
+"""Removes many files from storage, part by part, and reports the progress."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.iceberg import delete_from_storage
-from rowdelta.maintenance.progress import Portion, reporting
+from rowdelta.maintenance.progress import Portion, report_progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import TableHandle
     from rowdelta.maintenance.progress import OnProgress
 
-# As many as object stores remove with one request.
+# Object stores remove this many files with one request.
 _PART: Final = 1000
 
 
@@ -24,26 +24,26 @@ def remove_files(
     files: Mapping[str, Sequence[str]],
     progress: OnProgress | None,
     *,
-    all_the_same: bool,
+    finish_anyway: bool,
 ) -> Counter[str]:
-    """Removes files, and counts those that are gone by kind.
+    """Removes files, and counts by kind those that the storage deleted.
 
     Args:
-        handle: The table that the files are of.
-        action: What removes them, for the progress.
+        handle: The table that the files belong to.
+        action: The name of the action in progress reports.
         files: Their paths, by kind.
         progress: Called after each part.
-        all_the_same: Whether the rest goes even if `progress` fails, since nobody would find it again.
+        finish_anyway: Whether to remove the rest even if `progress` fails, since no later call would find it.
     """
     parts = [(kind, paths[at : at + _PART]) for kind, paths in files.items() for at in range(0, len(paths), _PART)]
-    gone: Counter[str] = Counter()
-    left = iter(parts)
+    removed: Counter[str] = Counter()
+    remaining = iter(parts)
     try:
-        with reporting(action, [Portion(files=len(part)) for _, part in parts], progress) as reporter:
-            for kind, part in left:
-                gone[kind] += delete_from_storage(handle, part)
+        with report_progress(action, [Portion(files=len(part)) for _, part in parts], progress) as reporter:
+            for kind, part in remaining:
+                removed[kind] += delete_from_storage(handle, part)
                 reporter.done(Portion(files=len(part)))
     finally:
-        for _, part in left if all_the_same else ():
+        for _, part in remaining if finish_anyway else ():
             delete_from_storage(handle, part)
-    return gone
+    return removed

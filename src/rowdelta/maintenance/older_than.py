@@ -1,4 +1,4 @@
-"""Points in time as people give them."""
+"""Parses `older_than`: a time or an age, as users give it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNITS: Final = {"d": "days", "h": "hours", "m": "minutes"}
 
 
 def cutoff_ms(older_than: OlderThan | None, now_ms: int | None = None) -> int | None:
-    """A point in time in milliseconds: a datetime, ISO text (both UTC without a zone), or how long ago.
+    """Converts to milliseconds a datetime, ISO text (both UTC without a zone), or an age.
 
     Examples:
         >>> cutoff_ms("1970-01-01T00:00:01"), cutoff_ms(dt.timedelta(seconds=3), now_ms=10_000)
@@ -29,14 +29,14 @@ def cutoff_ms(older_than: OlderThan | None, now_ms: int | None = None) -> int | 
     if older_than is None:
         return None
     if isinstance(older_than, str):
-        age = _age(older_than)
+        age = _parse_age(older_than)
         older_than = older_than if age is None else age
     if isinstance(older_than, dt.timedelta):
         if older_than < dt.timedelta(0):
             raise InputError(f"older_than is {older_than}, a negative time", hint="timedelta(days=5) is five days ago")
         now = time.time() * 1000 if now_ms is None else now_ms
         return int(now - older_than.total_seconds() * 1000)
-    moment = _parse(older_than) if isinstance(older_than, str) else older_than
+    moment = _parse_time(older_than) if isinstance(older_than, str) else older_than
     if not isinstance(moment, dt.datetime):
         raise InputError(f"older_than is {older_than!r}", hint="give a datetime, a timedelta or text")
     if moment.tzinfo is None:
@@ -44,12 +44,12 @@ def cutoff_ms(older_than: OlderThan | None, now_ms: int | None = None) -> int | 
     return int(moment.timestamp() * 1000)
 
 
-def _age(text: str) -> dt.timedelta | None:
-    found = re.fullmatch(r"\s*(\d{1,6})\s*([dhm])\s*", text)
-    return None if found is None else dt.timedelta(**{_UNITS[found[2]]: int(found[1])})
+def _parse_age(text: str) -> dt.timedelta | None:
+    match = re.fullmatch(r"\s*(\d{1,6})\s*([dhm])\s*", text)
+    return None if match is None else dt.timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
-def _parse(text: str) -> dt.datetime:
+def _parse_time(text: str) -> dt.datetime:
     try:
         # Python before 3.11 does not know the Z.
         return dt.datetime.fromisoformat(text.strip().removesuffix("Z") + ("+00:00" if text.endswith("Z") else ""))
@@ -61,11 +61,11 @@ def _parse(text: str) -> dt.datetime:
         ) from None
 
 
-def shown(milliseconds: int) -> str:
-    """A point in time for people.
+def format_time(milliseconds: int) -> str:
+    """Formats a point in time for people.
 
     Examples:
-        >>> shown(0)
+        >>> format_time(0)
         '1970-01-01 00:00:00 UTC'
     """
     return dt.datetime.fromtimestamp(milliseconds / 1000, tz=dt.timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")

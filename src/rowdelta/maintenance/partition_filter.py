@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Covered:
+class CoveredDeletes:
     """Deletes whose every row is inside a predicate, and why others are not."""
 
     deletes: tuple[DeleteEntry, ...]
-    left_out: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
 
 
-def covered_deletes(
+def find_covered_deletes(
     handle: TableHandle, deletes: Sequence[DeleteEntry], where: str | Column | None, *, for_iceberg: bool = False
-) -> Covered:
+) -> CoveredDeletes:
     """The equality deletes that can go when only the partitions of a predicate are looked at.
 
     A delete of the whole table also speaks for the partitions outside, so it is left out; so is one of a partition
@@ -44,7 +44,7 @@ def covered_deletes(
         InputError: The predicate is none that Iceberg understands, or it cuts through a partition.
     """
     if where is None:
-        return Covered(tuple(deletes))
+        return CoveredDeletes(tuple(deletes))
     condition = build_row_filter(handle, where)
     if not condition.exact:
         raise InputError(
@@ -63,17 +63,17 @@ def covered_deletes(
             f"where={where!r} covers the partition of {cut[0].path} only in part, or not for certain",
             hint="name whole partitions: an equality delete is resolved for all its rows or not at all",
         )
-    kept = tuple(entry for entry, answer in zip(scoped, answers, strict=True) if answer)
+    inside = tuple(entry for entry, answer in zip(scoped, answers, strict=True) if answer)
     whole = len(deletes) - len(scoped)
-    left_out = (
+    skipped = (
         (f"{whole} equality deletes are for the whole table, and stay: resolve without a predicate to be rid of them",)
         if whole
         else ()
     )
-    return Covered(kept, left_out)
+    return CoveredDeletes(inside, skipped)
 
 
-def in_partitions(handle: TableHandle, deletes: Sequence[DeleteEntry], where: str | Column) -> list[DeleteEntry]:
+def select_by_partition(handle: TableHandle, deletes: Sequence[DeleteEntry], where: str | Column) -> list[DeleteEntry]:
     """The deletes whose partition Iceberg does not rule out when it chooses files by a predicate."""
     condition = build_row_filter(handle, where)
     theirs = replace(condition, expression=condition.translated)

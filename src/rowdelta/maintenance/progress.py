@@ -126,7 +126,7 @@ class Reporter:
 
 
 @contextmanager
-def reporting(action: str, groups: Sequence[Portion], listener: OnProgress | None) -> Iterator[Reporter]:
+def report_progress(action: str, groups: Sequence[Portion], listener: OnProgress | None) -> Iterator[Reporter]:
     """Reports the groups of an action while it runs; a bar is shown when stderr is a terminal and no one listens."""
     rows, size, files = (sum(getattr(group, name) for group in groups) for name in ("rows", "size_in_bytes", "files"))
     start = Progress(action, len(groups), rows, size, files=files)
@@ -140,7 +140,7 @@ def reporting(action: str, groups: Sequence[Portion], listener: OnProgress | Non
 
 
 @contextmanager
-def searching(action: str, listener: OnProgress | None) -> Iterator[None]:
+def show_search(action: str, listener: OnProgress | None) -> Iterator[None]:
     """Shows that an action looks for its work, of which nobody knows how long it takes, where it would show a bar."""
     if listener is not None or not sys.stderr.isatty():
         yield

@@ -1,4 +1,4 @@
-"""`t.remove_dangling()`: deletes that apply to no data file any more are dropped, by metadata alone."""
+"""`t.remove_dangling()`: drops deletes that no longer apply to any data file, by metadata alone."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from rowdelta.change import Operation, Plan, Result, apply, as_content_file, dropped_partition, open_target
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg import RowChange, Validation, build_row_filter, take_inventory
-from rowdelta.maintenance.conflict_checks import steady_files, tried_again
-from rowdelta.maintenance.file_groups import deletes_portion
-from rowdelta.maintenance.progress import reporting, searching
-from rowdelta.maintenance.restore_offsets import mend_places
+from rowdelta.maintenance.conflict_checks import build_data_file_check, retry_conflicts
+from rowdelta.maintenance.file_groups import measure_deletes
+from rowdelta.maintenance.progress import report_progress, show_search
+from rowdelta.maintenance.restore_offsets import restore_vector_offsets
 
 if TYPE_CHECKING:
     from rowdelta.iceberg import DeleteEntry, SnapshotFiles, TableHandle
@@ -37,7 +37,7 @@ class RemoveDanglingResult(Result):
 
 
 @dataclass(frozen=True)
-class _Found:
+class _RemovalPlan:
     files: SnapshotFiles | None
     removable: list[DeleteEntry]
     left: int
@@ -52,10 +52,10 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
 
     def plan(self) -> Plan:
         """Says how many deletes would go."""
-        found = self._look()
-        steps = [(name, f"{count} apply to no data file") for name, count in _counts(found.removable).items()]
-        if found.left:
-            steps.append(("left", f"{found.left} of partitions whose column was dropped: Iceberg cannot remove them"))
+        plan = self._plan_attempt()
+        steps = [(name, f"{count} apply to no data file") for name, count in _count_by_content(plan.removable).items()]
+        if plan.left:
+            steps.append(("left", f"{plan.left} of partitions whose column was dropped: Iceberg cannot remove them"))
         return Plan(
             f"remove dangling deletes of {self._handle.name}", tuple(steps) or (("deletes", "none is dangling"),)
         )
@@ -63,42 +63,47 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
     def execute(self) -> RemoveDanglingResult:
         """Drops them in one snapshot; where there are none, nothing happens."""
         started = time.monotonic()
-        what = f"removal of dangling deletes of {self._handle.name}"
-        result = self._handle.run_interruptibly(lambda: tried_again(self._run, what))
+        action = f"removal of dangling deletes of {self._handle.name}"
+        result = self._handle.run_interruptibly(lambda: retry_conflicts(self._remove, action))
         return replace(result, seconds=time.monotonic() - started)
 
-    def _run(self) -> RemoveDanglingResult:
+    def _remove(self) -> RemoveDanglingResult:
         action = f"remove dangling deletes of {self._handle.name}"
-        with searching(action, self._progress):
-            found = self._look()
-            if found.files is not None and found.removable and mend_places(self._handle, found.files):
-                found = self._look()
-        files, dangling = found.files, found.removable
+        with show_search(action, self._progress):
+            plan = self._plan_attempt()
+            if plan.files is not None and plan.removable and restore_vector_offsets(self._handle, plan.files):
+                plan = self._plan_attempt()
+        files, dangling = plan.files, plan.removable
         if files is None or not dangling:
-            return RemoveDanglingResult(left=found.left)
+            return RemoveDanglingResult(left=plan.left)
         newest = max((e.sequence_number for e in dangling if e.content is FileContent.EQUALITY), default=0)
         validation = Validation(
-            files.snapshot.id, build_row_filter(self._handle, None), further=steady_files(files, frozenset(), newest)
+            files.snapshot.id,
+            build_row_filter(self._handle, None),
+            further=build_data_file_check(files, frozenset(), newest),
         )
-        whole = deletes_portion(dangling)
-        with reporting(action, [whole], self._progress) as reporter:
-            gone = [as_content_file(self._handle, entry) for entry in dangling]
-            snapshot = apply(self._handle, RowChange(removed_deletes=gone, validation=validation))
+        whole = measure_deletes(dangling)
+        with report_progress(action, [whole], self._progress) as reporter:
+            removed = [as_content_file(self._handle, entry) for entry in dangling]
+            snapshot = apply(self._handle, RowChange(removed_deletes=removed, validation=validation))
             reporter.done(whole)
         return RemoveDanglingResult(
-            snapshot_id=snapshot.id, delete_files_removed=len(gone), dangling=_counts(dangling), left=found.left
+            snapshot_id=snapshot.id,
+            delete_files_removed=len(removed),
+            dangling=_count_by_content(dangling),
+            left=plan.left,
         )
 
-    def _look(self) -> _Found:
+    def _plan_attempt(self) -> _RemovalPlan:
         target = open_target(self._handle)
         if target.files is None or not (target.files.equality_deletes or target.files.position_deletes):
-            return _Found(target.files, [], 0)
+            return _RemovalPlan(target.files, [], 0)
         inventory = take_inventory(self._handle, target.files.snapshot)
-        dangling = [entry for entry, found in inventory.applicable() if not len(found)]
+        dangling = [entry for entry, data in inventory.applicable() if not len(data)]
         removable = [entry for entry in dangling if dropped_partition(self._handle, entry.spec_id) is None]
-        return _Found(target.files, removable, len(dangling) - len(removable))
+        return _RemovalPlan(target.files, removable, len(dangling) - len(removable))
 
 
-def _counts(dangling: list[DeleteEntry]) -> dict[str, int]:
-    kinds = [entry.content.value for entry in dangling]
-    return {kind: kinds.count(kind) for kind in sorted(set(kinds))}
+def _count_by_content(dangling: list[DeleteEntry]) -> dict[str, int]:
+    contents = [entry.content.value for entry in dangling]
+    return {content: contents.count(content) for content in sorted(set(contents))}

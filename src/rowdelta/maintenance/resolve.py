@@ -6,27 +6,28 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rowdelta.change import Operation, Plan, Result, apply, files_removed, open_target, publish
+from rowdelta.change import Operation, Plan, Result, apply, files_removed, publish
 from rowdelta.errors import CommitConflictError, InputError
-from rowdelta.iceberg import check_fast_forward, snapshot_files
-from rowdelta.maintenance.affected_files import find_candidates
-from rowdelta.maintenance.conflict_checks import tried_again
-from rowdelta.maintenance.dropped_partitions import removable
-from rowdelta.maintenance.file_groups import in_groups, memory_bytes, portion
-from rowdelta.maintenance.partition_filter import covered_deletes
-from rowdelta.maintenance.progress import reporting
-from rowdelta.maintenance.resolve_attempt import Resolution
-from rowdelta.maintenance.restore_offsets import mend_places
-from rowdelta.maintenance.verify import VERIFIED_BELOW
+from rowdelta.iceberg import snapshot_files
+from rowdelta.maintenance.conflict_checks import retry_conflicts
+from rowdelta.maintenance.file_groups import measure_files, memory_bytes
+from rowdelta.maintenance.progress import report_progress
+from rowdelta.maintenance.resolve_attempt import find_positions, stage_group, stage_rest
+from rowdelta.maintenance.resolve_plan import describe_resolve, plan_resolve
+from rowdelta.maintenance.restore_offsets import restore_vector_offsets
+from rowdelta.maintenance.verify import should_verify
 from rowdelta.read import check_vectors
 from rowdelta.spark import check_expression
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import Column
 
     from rowdelta.change import FilePositions
-    from rowdelta.iceberg import LiveData, Snapshot, TableHandle
+    from rowdelta.iceberg import LiveData, RowChange, Snapshot, TableHandle
     from rowdelta.maintenance.progress import OnProgress
+    from rowdelta.maintenance.resolve_plan import ResolvePlan
 
 
 @dataclass(frozen=True)
@@ -93,9 +94,9 @@ class Resolve(Operation[ResolveResult]):
 
     def plan(self) -> Plan:
         """Says which deletes would go, and which files would be read for it."""
-        work = self._look()
-        steps = (("equality deletes", "none: nothing to do"),) if work is None else work.steps()
-        if work is not None and self._verified(work):
+        plan = self._plan_attempt()
+        steps = (("equality deletes", "none: nothing to do"),) if plan is None else describe_resolve(plan)
+        if plan is not None and self._should_verify(plan):
             steps = (*steps, ("verify", "all visible rows are compared before the commit"))
         if self._publish is not None:
             steps = (*steps, ("publish", f"branch {self._publish} moves forward to the resolved state"))
@@ -105,105 +106,94 @@ class Resolve(Operation[ResolveResult]):
         """Resolves in one snapshot, or in one for each group with partial progress.
 
         Raises:
-            CommitConflictError: Other writers changed the same files each time that it was tried, or added equality
-                deletes to a state that was to be published.
+            CommitConflictError: Other writers changed the same files in every attempt, or added equality deletes to a
+                state that was to be published.
             VerificationError: The visible rows would not be the same; nothing was committed.
             FormatError: A deletion vector of a file that is read is damaged; nothing was committed.
         """
         started = time.monotonic()
-        self._result = ResolveResult()
-        published = self._handle.run_interruptibly(self._resolve_and_publish)
-        return replace(self._result, published=published, seconds=time.monotonic() - started)
+        self._result, self._resolved = ResolveResult(), None
+        self._handle.run_interruptibly(self._resolve_and_publish)
+        return replace(self._result, seconds=time.monotonic() - started)
 
-    def _resolve_and_publish(self) -> str | None:
-        tried_again(self._run, f"resolve of {self._handle.name}")
-        return self._published()
+    def _resolve_and_publish(self) -> None:
+        retry_conflicts(self._resolve, f"resolve of {self._handle.name}")
+        # Later commits may already be on top of the resolved state: the branch moves to that state alone.
+        if self._publish is not None and self._resolved is not None:
+            moved = publish(self._handle, self._publish, self._resolved.id)
+            self._result = replace(self._result, published=self._publish if moved else None)
 
-    def _look(self) -> Resolution | None:
-        """What there is to do; None where there are no equality deletes."""
-        target = open_target(self._handle)
-        if self._publish is not None and target.snapshot is not None:
-            check_fast_forward(self._handle, self._publish, target.snapshot.id)
-        if target.files is None or not target.files.equality_deletes:
-            return None
-        covered = covered_deletes(self._handle, target.files.equality_deletes, self._where)
-        if self._publish is not None and len(covered.deletes) < len(target.files.equality_deletes):
-            raise InputError(
-                "with where=, some equality deletes stay, and the state is not one that every engine reads",
-                hint="publish without where=",
-            )
-        covered = removable(self._handle, target.files, covered)
-        found = find_candidates(self._handle, target.files, covered.deletes)
-        return Resolution(self._handle, target.files, covered, found, self._memory)
-
-    def _verified(self, work: Resolution) -> bool:
-        return work.found.size_in_bytes < VERIFIED_BELOW if self._verify is None else self._verify
-
-    def _run(self) -> None:
-        """One try. What it commits counts, even when a later group meets a conflict and all is looked at again."""
-        work = self._look()
-        if work is not None and mend_places(self._handle, work.files):
-            work = self._look()
-        if work is None:
+    def _resolve(self) -> None:
+        """One attempt. What it commits counts, even when a later group meets a conflict and a new attempt follows."""
+        plan = self._plan_attempt()
+        if plan is not None and restore_vector_offsets(self._handle, plan.files):
+            plan = self._plan_attempt()
+        if plan is None:
             self._resolved = self._handle.snapshot()
             return
-        self._result = replace(self._result, left_out=work.covered.left_out)
-        if not work.deletes:
-            self._resolved = work.files.snapshot
+        self._result = replace(self._result, left_out=plan.covered.skipped)
+        if not plan.deletes:
+            self._resolved = plan.files.snapshot
             return
-        check_vectors(self._handle, work.vectors())
-        groups = in_groups(work.found.files, self._memory)
+        check_vectors(self._handle, plan.deletion_vectors())
+        groups = plan.group()
         self._result = replace(
             self._result,
-            dangling=len(work.found.dangling),
-            files_scanned=len(work.found.files),
-            files_pruned=work.found.total - len(work.found.files),
+            dangling=len(plan.affected.dangling),
+            files_scanned=len(plan.affected.files),
+            files_pruned=plan.affected.total - len(plan.affected.files),
             groups=len(groups),
-            verified=self._verified(work),
+            verified=self._should_verify(plan),
         )
-        with reporting(f"resolve {self._handle.name}", list(map(portion, groups)), self._progress) as reporter:
-            touched: list[FilePositions] = []
-            for index, group in enumerate(groups, 1):
-                touched += work.positions(group)
-                reporter.done(portion(group))
-                if self._partial and index < len(groups):
-                    self._commit(work, touched, group)
-                    touched = []
-            self._commit(work, touched, None)
+        self._resolve_groups(plan, groups)
         if self._publish is not None:
-            self._check_publishable(work)
+            self._check_publishable(plan)
 
-    def _commit(self, work: Resolution, touched: list[FilePositions], group: list[LiveData] | None) -> None:
-        """Commits positions; without a group it is the last time, and the equality deletes go."""
-        change = work.change(touched, group, verify=self._verified(work))
-        if change is None:
-            return
+    def _plan_attempt(self) -> ResolvePlan | None:
+        return plan_resolve(self._handle, self._where, self._publish, self._memory)
+
+    def _should_verify(self, plan: ResolvePlan) -> bool:
+        return should_verify(self._verify, plan.affected.size_in_bytes)
+
+    def _resolve_groups(self, plan: ResolvePlan, groups: Sequence[Sequence[LiveData]]) -> None:
+        """Stages and commits positions, group by group or all at once; the equality deletes go with the last."""
+        verify = self._should_verify(plan)
+        action, portions = f"resolve {self._handle.name}", [measure_files(group) for group in groups]
+        positions: list[FilePositions] = []
+        with report_progress(action, portions, self._progress) as reporter:
+            for index, (group, portion) in enumerate(zip(groups, portions, strict=True), 1):
+                positions += find_positions(plan, group)
+                reporter.done(portion)
+                if self._partial and index < len(groups):
+                    change = stage_group(plan, positions, group, verify=verify)
+                    if change is not None:
+                        self._commit(change, positions)
+                    positions = []
+            change = stage_rest(plan, positions, verify=verify)
+            self._resolved = self._commit(change, positions, resolved=len(plan.deletes))
+
+    def _commit(self, change: RowChange, positions: Sequence[FilePositions], resolved: int = 0) -> Snapshot:
+        """Commits a change and adds it to the result."""
         snapshot, before = apply(self._handle, change), self._result
-        self._resolved = snapshot if group is None else None
         self._result = replace(
             before,
             snapshot_id=snapshot.id,
-            positions=before.positions + sum(len(file.positions) for file in touched),
-            equality_deletes=before.equality_deletes + (len(work.deletes) if group is None else 0),
+            positions=before.positions + sum(len(file.positions) for file in positions),
+            equality_deletes=before.equality_deletes + resolved,
             data_files_removed=before.data_files_removed + files_removed(snapshot),
             delete_files_added=before.delete_files_added + len(change.deletes),
             delete_files_removed=before.delete_files_removed + len(change.removed_deletes),
             bytes_added=before.bytes_added + change.size_in_bytes,
         )
+        return snapshot
 
-    def _check_publishable(self, work: Resolution) -> None:
-        """Keys that others committed during the run are still there; the next try has only these to resolve."""
+    def _check_publishable(self, plan: ResolvePlan) -> None:
+        """Refuses to publish equality deletes that others committed meanwhile; the next attempt resolves only these."""
         files = None if self._resolved is None else snapshot_files(self._handle, self._resolved)
-        known = {entry.path for entry in work.files.equality_deletes}
-        if files is not None and any(entry.path not in known for entry in files.equality_deletes):
+        resolved = {entry.path for entry in plan.files.equality_deletes}
+        if files is not None and any(entry.path not in resolved for entry in files.equality_deletes):
             raise CommitConflictError(
                 f"another writer added equality deletes to branch {self._handle.branch!r} while it was resolved: "
                 f"branch {self._publish!r} was not moved",
                 hint="run it again; what was resolved stays resolved",
             )
-
-    def _published(self) -> str | None:
-        """Moves the branch to the state that was resolved, which later commits may already have left behind."""
-        if self._publish is None or self._resolved is None:
-            return None
-        return self._publish if publish(self._handle, self._publish, self._resolved.id) else None

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import SnapshotFiles, TableHandle
 
 
-def mend_places(handle: TableHandle, files: SnapshotFiles) -> bool:
+def restore_vector_offsets(handle: TableHandle, files: SnapshotFiles) -> bool:
     """Commits manifests that say again where vectors are, if some do not; whether there is a new snapshot.
 
     Iceberg's manifest writer leaves these fields out of equality deletes, so they are lost when another engine merges

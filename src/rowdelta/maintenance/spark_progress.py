@@ -15,7 +15,7 @@ _PAUSE_SECONDS: Final = 0.5
 
 
 @contextmanager
-def watching(context: SparkContext, tell: Callable[[float], None], pause: float = _PAUSE_SECONDS) -> Iterator[None]:
+def watch_jobs(context: SparkContext, tell: Callable[[float], None], pause: float = _PAUSE_SECONDS) -> Iterator[None]:
     """Tells from time to time which share of the tasks that are known is done; it never falls.
 
     Args:

@@ -44,17 +44,17 @@ class Fingerprint:
     mixed: int
 
 
-def fingerprint(frame: DataFrame) -> Fingerprint:
+def compute_fingerprint(frame: DataFrame) -> Fingerprint:
     """The fingerprint of all rows and columns of a frame."""
     row = (
-        frame.select(row_hash(frame).alias(_HASH))
+        frame.select(hash_row(frame).alias(_HASH))
         .agg(F.count("*"), F.sum(F.col(_HASH).cast("decimal(38, 0)")), F.bit_xor(_HASH))
         .collect()[0]
     )
     return Fingerprint(row[0], row[1] or Decimal(0), row[2] or 0)
 
 
-def row_hash(frame: DataFrame) -> Column:
+def hash_row(frame: DataFrame) -> Column:
     """A 64-bit hash of a row."""
     fields = frame.schema.fields
     return F.xxhash64(*(part for field in fields for part in _parts(F.col(quote(field.name)), field.dataType)))
@@ -83,7 +83,12 @@ def _entry(entry: Column, kind: T.MapType) -> Column:
     return F.struct(_hashable(entry["key"], kind.keyType), *_parts(entry["value"], kind.valueType))
 
 
-def same_rows(only: AbstractSet[str] | None = None) -> Callable[[Uncommitted], None]:
+def should_verify(verify: bool | None, size_in_bytes: int) -> bool:  # noqa: FBT001 - what the user asked for
+    """Whether to compare all visible rows: as the user says, else only in a small table."""
+    return size_in_bytes < VERIFIED_BELOW if verify is None else verify
+
+
+def build_row_check(only: AbstractSet[str] | None = None) -> Callable[[Uncommitted], None]:
     """A check that the state about to be committed shows the same rows as the one before it.
 
     It runs once: when a commit is tried again after a lost race, the change is still the same.
@@ -98,7 +103,7 @@ def same_rows(only: AbstractSet[str] | None = None) -> Callable[[Uncommitted], N
             return
         handle, before = made.handle, parent_files(made)
         after = files_of(handle, before.snapshot, made.listing)
-        compare(read_all(handle, before, only), read_all(handle, after, only), handle.name)
+        compare_rows(read_all(handle, before, only), read_all(handle, after, only), handle.name)
         done.append(True)
 
     return check
@@ -110,13 +115,13 @@ def read_all(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[str] |
     return live_rows(handle, files, schema_id, only=only, deletes=files.equality_deletes).live()
 
 
-def compare(before: DataFrame, after: DataFrame, name: str) -> None:
+def compare_rows(before: DataFrame, after: DataFrame, name: str) -> None:
     """Compares two states of a table.
 
     Raises:
         VerificationError: They differ; the message shows some of the rows that do.
     """
-    old, new = fingerprint(before), fingerprint(after)
+    old, new = compute_fingerprint(before), compute_fingerprint(after)
     if old == new:
         return
     lost, extra = _only_in(before, after), _only_in(after, before)
@@ -131,11 +136,11 @@ def compare(before: DataFrame, after: DataFrame, name: str) -> None:
 def _only_in(these: DataFrame, others: DataFrame) -> list[str]:
     """Some rows that there are more of on one side."""
     counts = [
-        side.groupBy(row_hash(side).alias(_HASH)).agg(F.count("*").alias(name))
+        side.groupBy(hash_row(side).alias(_HASH)).agg(F.count("*").alias(name))
         for side, name in ((these, "here"), (others, "there"))
     ]
     more = counts[0].join(counts[1], _HASH, "left").where("here > coalesce(there, 0)").select(_HASH).limit(_EXAMPLES)
-    hashed = these.withColumn(_HASH, row_hash(these))
+    hashed = these.withColumn(_HASH, hash_row(these))
     found = hashed.join(F.broadcast(more), _HASH, "left_semi").drop(_HASH).limit(_EXAMPLES)
     # As text that Spark makes: Python has no dates beyond the years 1 and 9999.
     texts = [row[0] for row in found.select(F.to_json(F.struct("*"), _ALL_FIELDS)).collect()]

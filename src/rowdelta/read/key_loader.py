@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import bitmap_to_numpy, decode_edv, get_codec, read_blob
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import column_path, delete_rows, only_blob, together
+from rowdelta.iceberg import LruCache, column_path, delete_rows, only_blob, together
 from rowdelta.read.integer_keys import IntegerKeys, integer_sql
 from rowdelta.read.parquet_keys import read_parquet_keys
 from rowdelta.spark import arrow_frame, select_sql
@@ -30,49 +28,14 @@ MOST_KEYS: Final = 200_000_000
 _WORDS_AT_ONCE: Final = 1 << 18
 
 
-class KeyCache:
-    """The keys of delete files by path, since files never change. Drops the least recently used ones at its limit."""
-
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self._keys: OrderedDict[str, IntegerKeys] = OrderedDict()
-        self._most_bytes = most_bytes
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def get(self, path: str) -> IntegerKeys | None:
-        """Returns the keys of a file if it has them."""
-        with self._lock:
-            keys = self._keys.get(path)
-            if keys is not None:
-                self._keys.move_to_end(path)
-            return keys
-
-    def put(self, path: str, keys: IntegerKeys) -> None:
-        """Keeps the keys of a file."""
-        with self._lock:
-            self._drop(path)
-            self._keys[path] = keys
-            self._bytes += keys.keys.nbytes
-            while self._bytes > self._most_bytes and len(self._keys) > 1:
-                self._drop(next(iter(self._keys)))
-
-    def drop(self, path: str) -> None:
-        """Drops the keys of a file."""
-        with self._lock:
-            self._drop(path)
-
-    def _drop(self, path: str) -> None:
-        dropped = self._keys.pop(path, None)
-        self._bytes -= 0 if dropped is None else dropped.keys.nbytes
-
-
-_cache = KeyCache()
+# By path, of all tables of the process: delete files never change.
+_cache: Final = LruCache[str, IntegerKeys](MOST_BYTES, lambda keys: keys.keys.nbytes)
 
 
 def forget_keys(paths: Iterable[str]) -> None:
     """Drops the keys of files that newer snapshots do not have."""
     for path in paths:
-        _cache.drop(path)
+        _cache.remove(path)
 
 
 def load_integer_keys(

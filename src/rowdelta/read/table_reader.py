@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rowdelta.iceberg import SnapshotFiles, has_null_partitions, hides_floats, select_stored, shadow, snapshot_files
 from rowdelta.read.manifest_checks import check_deletes
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import Field, Snapshot, TableHandle
-
-_FRAMES_KEPT: Final = 2  # the newest state, and one to compare it with
 
 
 @dataclass(frozen=True)
@@ -41,9 +39,9 @@ def read_with_deletes(
 def _find_frame(
     handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int
 ) -> _CachedFrame | None:
-    frames: dict[tuple[int, int, int], _CachedFrame] = handle.live_frames
     key = (snapshot.id, schema_id, max_broadcast_bytes)
-    if key not in frames:
+    cached: _CachedFrame | None = handle.live_frames.get(key)
+    if cached is None:
         files = snapshot_files(handle, snapshot)
         if files is None:
             return None
@@ -57,10 +55,8 @@ def _find_frame(
             cached = _read_shadow(handle, files, schema_id)
         else:
             return None
-        while len(frames) >= _FRAMES_KEPT:
-            frames.pop(next(iter(frames)))
-        frames[key] = cached
-    return frames[key]
+        handle.live_frames.put(key, cached)
+    return cached
 
 
 def _read_shadow(handle: TableHandle, files: SnapshotFiles, schema_id: int) -> _CachedFrame:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.change import find_default, fits_unchanged, make_row_error, refuse_null, store_typed_value, to_column
+from rowdelta.choices import Tie, check_choice
 from rowdelta.errors import InputError
 from rowdelta.read import check_clashes
 from rowdelta.spark import check_expression, columns_used, quote, sql_columns, where_sql
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import Field, TableHandle
 
 DELETED: Final = "__rd_deleted"
-TIES: Final = ("error", "any")
 _ORDER: Final = "__rd_order"
 _HASH: Final = "__rd_hash"
 # By default, Spark's JSON has times to the millisecond.
@@ -50,7 +50,7 @@ class ChangeRules:
     key: tuple[str, ...]
     order_by: tuple[str | Column, ...] = ()
     delete_when: str | Column | None = None
-    tie: str = "error"
+    tie: Tie = "error"
     aside: tuple[str, ...] = ()
 
     @staticmethod
@@ -58,7 +58,7 @@ class ChangeRules:
         key: str | Sequence[str],
         order_by: str | Column | Sequence[str | Column] | None,
         delete_when: str | Column | None,
-        tie: str,
+        tie: Tie,
         aside: Sequence[str] = (),
     ) -> ChangeRules:
         """Makes rules of arguments that may be one value or several."""
@@ -92,7 +92,7 @@ class ChangeBatch:
     types: T.StructType
     key: tuple[str, ...]
     order: tuple[str, ...]
-    tie: str
+    tie: Tie
 
     def last(self, changes: DataFrame | None = None) -> DataFrame:
         """Selects the last change of each key, from all changes or a cached copy of them."""
@@ -138,8 +138,7 @@ def bind_changes(
     Raises:
         InputError: A column is unknown, the key is missing, or the rules cannot be applied.
     """
-    if rules.tie not in TIES:
-        raise InputError(f"unknown tie {rules.tie!r}", hint="use 'error', or 'any' if either may win")
+    check_choice("tie", rules.tie, Tie)
     schema = handle.metadata.schema
     rule = handle.name_rule
     check_clashes(handle, handle.metadata.current_schema_id)
@@ -220,7 +219,7 @@ def find_unknown_columns(handle: TableHandle, changes: DataFrame, rules: ChangeR
     return [name for name in unknown if not rule.find(name, used)]
 
 
-def _select_last(frame: DataFrame, key: Sequence[str], order: Sequence[str], tie: str) -> DataFrame:
+def _select_last(frame: DataFrame, key: Sequence[str], order: Sequence[str], tie: Tie) -> DataFrame:
     """Selects the last change of each key. Equal changes are one; others that are equally new are a tie."""
     columns = [name for name in frame.columns if name not in order]
     newest = [F.col(name).desc_nulls_last() for name in order]

@@ -29,6 +29,7 @@ from rowdelta.spark import check_expression
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+    from rowdelta.choices import Isolation, Mode
     from rowdelta.iceberg import RowFilter, TableHandle
 
 
@@ -41,8 +42,8 @@ class Delete(Operation[Result]):
         where: str | Column | None,
         *,
         alias: str | None,
-        mode: str | None,
-        isolation: str | None,
+        mode: Mode | None,
+        isolation: Isolation | None,
     ) -> None:
         self._handle = handle
         self._where = None if where is None else check_expression(handle.gateway, where, "the predicate")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from rowdelta.choices import Encoding, Scope
     from rowdelta.iceberg import TableHandle
 
 
@@ -60,7 +61,7 @@ class DeleteKeys(Operation[DeleteKeysResult]):
     """Deletes by key, without a scan."""
 
     def __init__(
-        self, handle: TableHandle, keys: DataFrame, key: str | Sequence[str], encoding: str | None, scope: str
+        self, handle: TableHandle, keys: DataFrame, key: str | Sequence[str], encoding: Encoding | None, scope: Scope
     ) -> None:
         check_frame(keys, "keys")
         handle.refresh()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.change import Value
+    from rowdelta.choices import Isolation, Mode
     from rowdelta.iceberg import TableHandle
 
 
@@ -55,8 +56,8 @@ class Merge(Operation[Result]):
         on: str | Column | Sequence[str],
         aliases: tuple[str, str],
         *,
-        mode: str | None,
-        isolation: str | None,
+        mode: Mode | None,
+        isolation: Isolation | None,
     ) -> None:
         check_frame(source, "the source")
         self._handle = handle

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.change import Value
+    from rowdelta.choices import Isolation, Mode
     from rowdelta.iceberg import RowFilter, TableHandle
     from rowdelta.read import Match
 
@@ -48,7 +49,9 @@ class Update(Operation[Result]):
         2
     """
 
-    def __init__(self, handle: TableHandle, *, alias: str | None, mode: str | None, isolation: str | None) -> None:
+    def __init__(
+        self, handle: TableHandle, *, alias: str | None, mode: Mode | None, isolation: Isolation | None
+    ) -> None:
         self._handle = handle
         self._alias = alias
         self._values: dict[str, str | Column] = {}

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from rowdelta.change import KeyDeletes
+    from rowdelta.choices import Encoding, Scope
     from rowdelta.iceberg import NewDelete, StagedFiles, TableHandle
     from rowdelta.verbs.change_batch import ChangeBatch, ChangeRules
 
@@ -58,8 +59,8 @@ class Upsert(Operation[UpsertResult]):
         rules: ChangeRules,
         *,
         columns: Sequence[str] | None = None,
-        scope: str = "auto",
-        encoding: str | None = None,
+        scope: Scope = "auto",
+        encoding: Encoding | None = None,
         merge_schema: bool = False,
     ) -> None:
         check_frame(changes, "changes")

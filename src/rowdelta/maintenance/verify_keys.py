@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from rowdelta.iceberg import DeleteEntry, Field, SnapshotFiles, TableHandle, Uncommitted
-    from rowdelta.maintenance.rewrite_equality import EqualityGroup
+    from rowdelta.maintenance.equality_groups import EqualityGroup
     from rowdelta.read import IntegerKeys
 
 _FILE: Final = "file"
@@ -43,7 +43,7 @@ _STORED_AS: Final = {
 }
 
 
-def same_keys(
+def build_key_check(
     files: SnapshotFiles, groups: Sequence[EqualityGroup], paths: Sequence[str]
 ) -> Callable[[Uncommitted], None]:
     """A check that each new delete file holds the keys of the group that it replaces; it runs once.
