@@ -66,7 +66,7 @@ def test_delete_files_that_hold_something_else_are_not_committed(
     append_ids(spark, table_name, range(3))
     before, files = head(table), stored_files(table)
     with monkeypatch.context() as patch:
-        patch.setattr("rowdelta.change.position_files.encode_vector", lambda found: rd_encode(found | BitMap64([7])))
+        patch.setattr("rowdelta.change.vector_files.encode_vector", lambda found: rd_encode(found | BitMap64([7])))
         with pytest.raises(rd.FormatError, match="would not hold the vectors"):
             table.delete("id = 1").execute()
     with monkeypatch.context() as patch:

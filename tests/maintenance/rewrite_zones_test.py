@@ -127,7 +127,7 @@ def test_keys_with_a_zone_for_a_column_without_one_are_refused(
 ) -> None:
     table = create(spark, table_name, "id bigint, n timestamp_ntz, s string", properties=VECTORS)
     values(spark).select("id", "n", "s").writeTo(table_name).append()
-    right = key_batches._by_partition
+    right = key_batches._split_by_partition
 
     def wrong(keys: pa.Table, parts: list[str]) -> object:
         index = keys.column_names.index("k0")
@@ -136,7 +136,7 @@ def test_keys_with_a_zone_for_a_column_without_one_are_refused(
 
     gone = values(spark).where("id = 1").select("n", "s")
     before = stored_files(table)
-    monkeypatch.setattr(key_batches, "_by_partition", wrong)
+    monkeypatch.setattr(key_batches, "_split_by_partition", wrong)
     with pytest.raises(FormatError, match="for column 'n', which is timestamp"):
         table.delete_keys(gone, ["n", "s"], encoding="hash-map").execute()
     assert stored_files(table) == before
