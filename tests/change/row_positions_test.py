@@ -1,4 +1,4 @@
-"""The three ways to collect where rows are give the same changes: row by row, as words, and by the paths of files."""
+"""Row positions are collected row by row, as words, or by file path; all three give the same changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MERGES = [
 
 
 def limits(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
-    """Makes every table too large for the ways before this one."""
+    """Makes every table too large for the earlier ways."""
     positions = importlib.import_module("rowdelta.change.row_positions")
     if way != "rows":
         monkeypatch.setattr(positions, "_ROWS_COLLECTED_AT_MOST", 0)
