@@ -1,4 +1,4 @@
-"""The three ways to collect where rows are give the same changes: row by row, as words, and by the paths of files."""
+"""Row positions are collected row by row, as words, or by file path; all three give the same changes."""
 
 from __future__ import annotations
 
@@ -32,8 +32,13 @@ MERGES = [
 
 
 def limits(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
-    """Makes every table too large for the ways before this one."""
+<<<<<<< HEAD:tests/change/row_locators_test.py
+    """Makes every table too large for the earlier ways."""
     target_rows = importlib.import_module("rowdelta.change.target_rows")
+=======
+    """Makes every table too large for the earlier ways."""
+    positions = importlib.import_module("rowdelta.change.row_positions")
+>>>>>>> part-tests:tests/change/row_positions_test.py
     if way != "rows":
         monkeypatch.setattr(target_rows, "_MOST_ROWS_COLLECTED", 0)
     if way == "paths":

@@ -358,7 +358,7 @@ def test_a_range_changes_rows_where_one_of_its_commits_does() -> None:
 
 
 def test_summer_time_is_that_of_the_zone_in_every_year() -> None:
-    """Python's calendar ends in the year 9999; the rules of a zone come back every 400 years."""
+    """Python's calendar ends in the year 9999; the rules of a time zone repeat every 400 years."""
     for year in ("2024", "9999", "+12000"):
         winter, summer = f"{year}-01-15 12:00:00", f"{year}-07-15 12:00:00"
         assert convert_partition_value(winter, "timestamptz", "Europe/Berlin") == f"{year}-01-15T11:00:00+00:00"

@@ -21,7 +21,7 @@ def _source(version: int, *, table_id: str = "a", first_kept: int = 0) -> Any:
 
 
 def _mirror(synced: int | None, head: str | None = None, snapshot: str | None = None, **properties: str) -> Any:
-    """A table at a version; `head` is what its newest snapshot says, `snapshot` what its properties say of it."""
+    """A table at a version: `head` is from its newest snapshot, `snapshot` from its properties."""
     known = {"rowdelta.delta.source": ROOT, "rowdelta.delta.id": "a", **properties}
     if synced is not None:
         known |= {"rowdelta.delta.version": str(synced), "rowdelta.delta.snapshot-version": snapshot or str(synced)}

@@ -151,7 +151,7 @@ SUBQUERIES = [
 
 
 def test_a_subquery_decides_row_by_row(spark: SparkSession) -> None:
-    """A delete by metadata alone would take what is left of the condition without the subquery."""
+    """A delete by metadata alone would apply the condition without its subquery."""
     with numbered_copies(spark) as pair:
         for text in SUBQUERIES:
             result = pair.table.delete(text.replace("{t}", pair.ours), alias="o").execute()

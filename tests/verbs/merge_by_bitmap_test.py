@@ -1,4 +1,4 @@
-"""Merges by one integer key, whose rows a bitmap of the source's keys finds: as Iceberg's SQL does it, always."""
+"""Merges by one integer key find their rows with a bitmap of the source's keys, and always do what Iceberg SQL does."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"""
 
 @pytest.fixture
 def used(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether each merge of the test has looked keys up."""
+    """Records for each merge of the test whether it looked keys up."""
     found: list[bool] = []
 
     def noted(*args: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a merge reads and writes: no column and no file that it does not need."""
+"""A merge reads and writes no column and no file that it does not need."""
 
 from __future__ import annotations
 
