@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rowdelta._deprecated import rename_arguments, warn_deprecated
 from rowdelta.debt import Debt, DeleteDebt, advise, measure_debt
 from rowdelta.iceberg import TableHandle, list_delete_files
 from rowdelta.maintenance import (
@@ -323,9 +324,10 @@ class Table:
             self._handle, changes, rules, columns=columns, scope=scope, encoding=encoding, merge_schema=merge_schema
         )
 
+    @rename_arguments(where="partitions")
     def resolve(
         self,
-        where: str | Column | None = None,
+        partitions: str | Column | None = None,
         publish: str | None = None,
         *,
         verify: bool | None = None,
@@ -339,7 +341,8 @@ class Table:
         in one snapshot; what other writers do meanwhile is kept. Data files without a live row go, too.
 
         Args:
-            where: Only the deletes of these partitions; a delete of the whole table then stays.
+            partitions: Only the deletes of these partitions, as a predicate on partition columns. Deletes of the whole
+                table then stay.
             publish: A branch to move forward to the resolved state: `main`, for a table opened with another branch.
             verify: Compare all visible rows before and after; left out, tables below 1 GB are compared.
             memory: How much memory the driver may take to collect the positions of one group of files.
@@ -354,12 +357,15 @@ class Table:
             >>> spark.table("lake.db.orders").count()  # Iceberg reads the table without rowdelta
             2
         """
-        return Resolve(self._handle, where, publish, memory, progress, verify=verify, partial_progress=partial_progress)
+        return Resolve(
+            self._handle, partitions, publish, memory, progress, verify=verify, partial_progress=partial_progress
+        )
 
+    @rename_arguments(where="delete_files")
     def rewrite_deletes(
         self,
         target_encoding: Encoding | None = None,
-        where: str | Column | None = None,
+        delete_files: str | Column | None = None,
         *,
         min_input_files: int = DEFAULT_MIN_INPUT_FILES,
         target_size: str | int | None = None,
@@ -374,7 +380,8 @@ class Table:
         Args:
             target_encoding: `equality-delete-vector`, `full-row` or `hash-map` for equality deletes; by default they
                 keep theirs.
-            where: Which delete files, by the columns of `delete_files()`: `encoding = 'full-row' AND bytes < 1000`.
+            delete_files: Only these delete files, as a predicate on the columns of `t.delete_files()`, such as
+                `encoding = 'full-row' AND bytes < 1000`.
             min_input_files: Merge where there are at least so many and the encoding stays.
             target_size: About how large a file with the position deletes of several data files may become; left out,
                 `write.delete.target-file-size-bytes` decides.
@@ -383,25 +390,27 @@ class Table:
 
         Examples:
             >>> _ = t.delete_keys(changes, key="id", encoding="full-row").execute()
-            >>> t.rewrite_deletes("equality-delete-vector", where="encoding = 'full-row'").execute().equality_deletes
+            >>> rewrite = t.rewrite_deletes("equality-delete-vector", delete_files="encoding = 'full-row'")
+            >>> rewrite.execute().equality_deletes
             1
         """
         return RewriteDeletes(
             self._handle,
             target_encoding,
-            where,
+            delete_files,
             min_input_files=min_input_files,
             target_size=target_size,
             verify=verify,
             progress=progress,
         )
 
+    @rename_arguments(where="data_files")
     def compact(
         self,
         strategy: CompactStrategy = "binpack",
         *,
         sort_order: str | None = None,
-        where: str | None = None,
+        data_files: str | None = None,
         options: Mapping[str, str] | None = None,
         verify: bool | None = None,
         memory: str | int = DEFAULT_MEMORY,
@@ -412,7 +421,7 @@ class Table:
         Args:
             strategy: `binpack`, `sort` or `zorder`.
             sort_order: The columns to sort by, `region, ts DESC`; for zorder the columns to interleave.
-            where: Only files that may hold matching rows, as a SQL predicate.
+            data_files: Only data files that may hold rows that match this SQL predicate.
             options: Options of Iceberg's `rewrite_data_files`, such as `delete-file-threshold` or `rewrite-all`.
             verify: Compare all visible rows before the branch moves; left out, tables below 1 GB are compared.
             memory: As for `resolve`.
@@ -424,7 +433,7 @@ class Table:
             >>> result.data_files_rewritten, result.data_files_added, result.verified
             (1, 1, True)
         """
-        asked = CompactOptions(strategy, sort_order, where, dict(options or {}))
+        asked = CompactOptions(strategy, sort_order, data_files, dict(options or {}))
         return Compact(self._handle, asked, memory, progress, verify=verify)
 
     def delete_files(self, snapshot_id: int | None = None) -> DataFrame:
@@ -451,17 +460,18 @@ class Table:
             self._handle.refresh()
             return list_delete_files(self._handle, snapshot_id)
 
-    def debt(self, snapshot_id: int | None = None, *, verify: bool = False) -> DeleteDebt:
+    @rename_arguments(verify="check_deletes")
+    def debt(self, snapshot_id: int | None = None, *, check_deletes: bool = False) -> DeleteDebt:
         """What the deletes cost readers, by partition and data file, who can read the table, and what to do about it.
 
         All of it comes from metadata; no data is read.
 
         Args:
             snapshot_id: A snapshot; the head of the branch by default.
-            verify: Read every deletion vector, too, and refuse a damaged one, as `check_deletes` of `read` does.
+            check_deletes: Also read every deletion vector, and refuse a damaged one, as `read` does.
 
         Raises:
-            FormatError: With `verify`, a deletion vector or its Puffin file is damaged.
+            FormatError: With `check_deletes`, a deletion vector or its Puffin file is damaged.
 
         Examples:
             >>> _ = t.delete_keys(changes, key="id").execute()
@@ -470,7 +480,7 @@ class Table:
             (3, 'only rowdelta', 't.resolve().execute()')
         """
         with translate_errors(self._handle.spark):
-            return measure_debt(self._handle, snapshot_id, DeleteDebt, verify=verify)
+            return measure_debt(self._handle, snapshot_id, DeleteDebt, verify=check_deletes)
 
     def advise(self) -> TableAdvice:
         """Which encoding, mode and maintenance fit the way in which the table is changed, by its recent commits.
@@ -527,22 +537,26 @@ class Table:
         return Expire(self._handle, older_than, retain_last, progress)
 
     def remove_orphans(
-        self, older_than: OlderThan | None = None, *, dry_run: bool = True, progress: OnProgress | None = None
+        self, older_than: OlderThan | None = None, *, progress: OnProgress | None = None, dry_run: bool | None = None
     ) -> RemoveOrphans:
-        """Finds files in the table's folder that no snapshot knows, and removes them with `dry_run=False`.
+        """Removes files in the table's folder that no snapshot refers to; `.plan()` lists them and removes none.
 
         Args:
-            older_than: Only files that are older: a datetime, ISO text or a timedelta; 3 days when left out, and
-                never less than 24 hours, since a commit may be under way.
-            dry_run: Only list them.
+            older_than: Only files that are older: a datetime, ISO text or a timedelta. The default is 3 days. The
+                minimum is 24 hours, because a younger file may belong to a commit in progress.
             progress: As for `expire`.
+            dry_run: Deprecated; `True` makes `.execute()` only list the files. Use `.plan()` instead.
 
         Examples:
-            >>> result = t.remove_orphans().execute()  # lists them; dry_run=False removes them
-            >>> result.orphan_files, result.files_removed
-            ((), 0)
+            >>> t.remove_orphans().plan().orphan_files  # lists them
+            ()
+            >>> t.remove_orphans().execute().files_removed
+            0
         """
-        return RemoveOrphans(self._handle, older_than, progress, dry_run=dry_run)
+        if dry_run is not None:
+            instead = "use .plan() to list the files" if dry_run else "leave it out, .execute() removes the files"
+            warn_deprecated(f"remove_orphans(dry_run={dry_run}) is deprecated: {instead}", stacklevel=2)
+        return RemoveOrphans(self._handle, older_than, progress, dry_run=bool(dry_run))
 
 
 def table(spark: SparkSession, name: str, branch: str = "main") -> Table:

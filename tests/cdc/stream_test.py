@@ -185,7 +185,7 @@ def test_main_is_standard_between_any_two_batches(spark: SparkSession, table_nam
         spark.catalog.refreshTable(table_name)
         seen.append(sorted(tuple(one) for one in spark.table(table_name).collect()))
 
-    events.run(spark, table, branch="ingest", publish="main", resolve_every=2, on_progress=look)
+    events.run(spark, table, branch="ingest", publish="main", resolve_every=2, progress=look)
     expected = [  # the second and the fourth batch are published
         [(1, "old", 0)],
         [(1, "v3", 1), (2, "a", 1), (3, "a", 1)],
@@ -250,7 +250,7 @@ def test_rows_with_an_op_column_are_taken(spark: SparkSession, table_name: str, 
     source = spark.readStream.schema(schema).parquet(str(inbox))
     progress: list[rd.cdc.BatchProgress] = []
     plain = rd.cdc.OpColumn(op="op", at="at")
-    stream = rd.cdc.stream(source, table, "id", ["seq"], format=plain, on_progress=progress.append)
+    stream = rd.cdc.stream(source, table, "id", ["seq"], format=plain, progress=progress.append)
     stream.start(str(tmp_path / "checkpoint"), available_now=True).await_termination()
     assert_same_rows(table.read(), [(1, "b", 2), (3, "c", 3)])
     assert 0 <= (progress[0].lag_seconds or -1) < 600
@@ -296,7 +296,7 @@ def test_kafkas_order_counts_whatever_clocks_say(spark: SparkSession, table_name
     frame.coalesce(1).write.parquet(str(tmp_path / "inbox"))
     source = spark.readStream.schema(frame.schema).parquet(str(tmp_path / "inbox"))
     progress: list[rd.cdc.BatchProgress] = []
-    stream = rd.cdc.stream(source, table, "id", format="debezium", on_progress=progress.append)
+    stream = rd.cdc.stream(source, table, "id", format="debezium", progress=progress.append)
     stream.start(str(tmp_path / "checkpoint"), available_now=True).await_termination()
     assert_same_rows(table.read(), [(2, "again", 1), (4, "new", 1)])
     assert (progress[0].records, progress[0].changes, progress[0].skipped, progress[0].bad) == (9, 8, 1, 0)

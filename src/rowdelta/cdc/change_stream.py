@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from rowdelta._deprecated import rename_arguments
 from rowdelta._table import Table
 from rowdelta.cdc.debezium import Debezium
 from rowdelta.cdc.delta_feed import DeltaFeed
@@ -97,6 +98,7 @@ class ChangeStream:
         return running
 
 
+@rename_arguments(on_progress="progress")
 def stream(
     source: DataFrame,
     table: Table,
@@ -118,7 +120,7 @@ def stream(
     expire_every: int | None = None,
     branch: str | None = None,
     publish: str | None = None,
-    on_progress: Listener | None = None,
+    progress: Listener | None = None,
 ) -> ChangeStream:
     """A stream of changes into a table: each batch is one upsert, exactly once.
 
@@ -150,7 +152,7 @@ def stream(
         branch: Write to this branch; it is made where it does not exist.
         publish: Move this branch forward to every resolved state of `branch`, so that its readers need to know nothing
             of equality delete vectors.
-        on_progress: Called with a `BatchProgress` after each batch.
+        progress: Called with a `BatchProgress` after each batch.
 
     Examples:
         >>> stream = rd.cdc.stream(events, t, key="id", format="debezium", branch="ingest", publish="main")
@@ -202,7 +204,7 @@ def stream(
         Quarantine(handle.spark, spare if on_bad == "quarantine" else None),
         stream_id,
         {"columns": columns, "scope": scope, "encoding": encoding, "merge_schema": merge_schema},
-        [*terminal_lines(), *([] if on_progress is None else [on_progress])],
+        [*terminal_lines(), *([] if progress is None else [progress])],
         delete_when,
     )
 

@@ -13,10 +13,10 @@ from rowdelta.cli.options import (
     KINDS,
     AsJson,
     Branch,
-    DryRun,
     Encoding,
     Isolation,
     Mode,
+    PlanOnly,
     Scope,
     TableName,
     app,
@@ -40,7 +40,7 @@ def delete_keys(
     scope: Scope = "auto",
     encoding: Encoding = None,
     branch: Branch = "main",
-    dry_run: DryRun = False,
+    plan: PlanOnly = False,
     as_json: AsJson = False,
 ) -> None:
     """Delete the rows that have one of the keys in a file, without scanning the table."""
@@ -51,7 +51,7 @@ def delete_keys(
     target = open_table(table, place, branch)
     frame = read_rows(keys, target)
     operation = target.delete_keys(frame, frame.columns if key is None else names(key), encoding=encoding, scope=scope)
-    run_operation(operation, dry_run=dry_run, as_json=as_json, tell=key_counts, nothing="no keys")
+    run_operation(operation, plan_only=plan, as_json=as_json, tell=key_counts, nothing="no keys")
 
 
 @app.command(
@@ -81,7 +81,7 @@ def delete(
     mode: Mode = None,
     isolation: Isolation = None,
     branch: Branch = "main",
-    dry_run: DryRun = False,
+    plan: PlanOnly = False,
     as_json: AsJson = False,
 ) -> None:
     """Delete the rows of a table that match a predicate."""
@@ -89,7 +89,7 @@ def delete(
     from rowdelta.cli.run_operation import run_operation
 
     operation = open_table(table, place, branch).delete(where, mode=mode, isolation=isolation)
-    run_operation(operation, dry_run=dry_run, as_json=as_json)
+    run_operation(operation, plan_only=plan, as_json=as_json)
 
 
 @app.command(
@@ -104,7 +104,7 @@ def update(
     mode: Mode = None,
     isolation: Isolation = None,
     branch: Branch = "main",
-    dry_run: DryRun = False,
+    plan: PlanOnly = False,
     as_json: AsJson = False,
 ) -> None:
     """Set columns of the rows of a table that match a predicate; repeat `--set` for more columns."""
@@ -115,4 +115,4 @@ def update(
     operation = open_table(table, place, branch).update(mode=mode, isolation=isolation).where(where)
     for column, value in new.items():
         operation = operation.set(column, value)
-    run_operation(operation, dry_run=dry_run, as_json=as_json)
+    run_operation(operation, plan_only=plan, as_json=as_json)

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from rowdelta.cli.catalog_options import Place  # noqa: TC001 - typer reads it
-from rowdelta.cli.interrupts import in_order
-from rowdelta.cli.options import LOOK, MAINTAIN, AsJson, Branch, DryRun, Snapshot, TableName, accepted_by, app
+from rowdelta.cli.options import LOOK, MAINTAIN, AsJson, Branch, PlanOnly, Snapshot, TableName, accepted_by, app
 from rowdelta.cli.output import print_json
 from rowdelta.maintenance import cutoff_ms
 
@@ -21,7 +20,11 @@ OlderThan = Annotated[
 ]
 
 
-@app.command(epilog="Example: `rowdelta debt db.orders --warehouse warehouse --html debt.html`", rich_help_panel=LOOK)
+@app.command(
+    epilog="Example: `rowdelta debt db.orders --warehouse warehouse --html debt.html`",
+    rich_help_panel=LOOK,
+    new_names={"--verify": "--check-deletes"},
+)
 def debt(
     table: TableName,
     place: Place,
@@ -29,17 +32,17 @@ def debt(
     html: Annotated[Path | None, typer.Option(help="Also write the report as one HTML page.")] = None,
     top: Annotated[int, typer.Option(min=1, help="Partitions and data files to list.")] = 10,
     snapshot: Snapshot = None,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Also read every deletion vector, and refuse a damaged one.")
+    check_deletes: Annotated[
+        bool, typer.Option("--check-deletes", help="Also read every deletion vector, and refuse a damaged one.")
     ] = False,
     branch: Branch = "main",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="As without it: the table is only looked at.")] = False,  # noqa: ARG001 - see its help
+    plan: Annotated[bool, typer.Option("--plan", help="Has no effect: `debt` changes nothing.")] = False,  # noqa: ARG001 - see its help
     as_json: AsJson = False,
 ) -> None:
     """Show what the deletes of a table cost its readers, who can read it, and what to do about it."""
     from rowdelta.cli.connect import open_table
 
-    found = open_table(table, place, branch).debt(snapshot, verify=verify)
+    found = open_table(table, place, branch).debt(snapshot, check_deletes=check_deletes)
     if as_json:
         typer.echo(found.to_json())
     else:
@@ -70,17 +73,17 @@ def advise(table: TableName, place: Place, branch: Branch = "main", as_json: AsJ
 
 @app.command(
     "remove-dangling",
-    epilog="Example: `rowdelta remove-dangling db.orders --warehouse warehouse --dry-run`",
+    epilog="Example: `rowdelta remove-dangling db.orders --warehouse warehouse --plan`",
     rich_help_panel=MAINTAIN,
 )
 def remove_dangling(
-    table: TableName, place: Place, branch: Branch = "main", dry_run: DryRun = False, as_json: AsJson = False
+    table: TableName, place: Place, branch: Branch = "main", plan: PlanOnly = False, as_json: AsJson = False
 ) -> None:
     """Remove delete files that apply to no data file any more."""
     from rowdelta.cli.connect import open_table
     from rowdelta.cli.run_operation import executed
 
-    result = executed(open_table(table, place, branch).remove_dangling(), dry_run=dry_run, as_json=as_json)
+    result = executed(open_table(table, place, branch).remove_dangling(), plan_only=plan, as_json=as_json)
     if result is None:
         return
     if result.snapshot_id is not None:
@@ -100,7 +103,7 @@ def expire(
     place: Place,
     older_than: OlderThan = None,
     retain_last: Annotated[int | None, typer.Option(min=1, help="Snapshots of each branch to keep anyway.")] = None,
-    dry_run: DryRun = False,
+    plan: PlanOnly = False,
     as_json: AsJson = False,
 ) -> None:
     """Remove old snapshots, and the files that no other snapshot needs."""
@@ -108,7 +111,7 @@ def expire(
     from rowdelta.cli.run_operation import executed
 
     operation = open_table(table, place).expire(older_than, retain_last)
-    result = executed(operation, dry_run=dry_run, as_json=as_json)
+    result = executed(operation, plan_only=plan, as_json=as_json)
     if result is not None:
         metadata = result.manifests_removed + result.manifest_lists_removed
         typer.echo(
@@ -117,35 +120,31 @@ def expire(
         )
 
 
-@app.command("orphans", hidden=True)
+@app.command("orphans", hidden=True, new_names={"--delete": None})
 @app.command(
     "remove-orphans",
-    epilog="Example: `rowdelta remove-orphans db.orders --warehouse warehouse --older-than 7d`",
+    epilog="Example: `rowdelta remove-orphans db.orders --warehouse warehouse --older-than 7d --plan`",
     rich_help_panel=MAINTAIN,
+    new_names={"--delete": None},
 )
 def remove_orphans(
     table: TableName,
     place: Place,
     older_than: OlderThan = None,
-    delete: Annotated[bool, typer.Option("--delete", help="Remove them; without it they are only listed.")] = False,
-    dry_run: DryRun = False,
+    plan: PlanOnly = False,
     as_json: AsJson = False,
 ) -> None:
-    """List files in a table's folder that no snapshot knows, older than 3 days, or remove them."""
+    """Remove files in a table's folder that no snapshot refers to, older than 3 days; `--plan` lists them."""
     from rowdelta.cli.connect import open_table
+    from rowdelta.cli.run_operation import executed
 
-    operation = open_table(table, place).remove_orphans(older_than, dry_run=dry_run or not delete)
-    with in_order():
-        result = operation.execute()
-    if as_json:
-        print_json(result.to_dict())
+    result = executed(open_table(table, place).remove_orphans(older_than), plan_only=plan, as_json=as_json)
+    if result is None:
         return
     for path in result.orphan_files:
         typer.echo(path)
     if not result.orphan_files:
         typer.echo("no orphan files")
-    elif result.dry_run:
-        typer.echo(f"{len(result.orphan_files):,} orphan files found; --delete removes them")
-    else:
-        left = len(result.orphan_files) - result.files_removed
-        typer.echo(f"{result.files_removed:,} orphan files removed" + (f", {left:,} cannot be removed" if left else ""))
+        return
+    left = len(result.orphan_files) - result.files_removed
+    typer.echo(f"{result.files_removed:,} orphan files removed" + (f", {left:,} cannot be removed" if left else ""))

@@ -8,7 +8,7 @@ import typer
 
 from rowdelta.choices import MetricsSource, SnapshotGranularity, SyncMode
 from rowdelta.cli.catalog_options import Place  # noqa: TC001 - typer reads it
-from rowdelta.cli.options import MORE, AsJson, DryRun, TableName, app, choice_option
+from rowdelta.cli.options import MORE, AsJson, PlanOnly, TableName, app, choice_option
 
 
 @app.command(
@@ -38,7 +38,7 @@ def from_delta(
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Compare the rows of both tables afterwards.")] = False,
     verify_files: Annotated[bool, typer.Option("--verify-files", help="Look at every new data file.")] = False,
-    dry_run: DryRun = False,
+    plan: PlanOnly = False,
     as_json: AsJson = False,
 ) -> None:
     """Make an Iceberg table over the files of a Delta table, deletes included, or bring it up to date."""
@@ -64,7 +64,7 @@ def from_delta(
         verify=verify,
         verify_files=verify_files,
     )
-    result = executed(operation, dry_run=dry_run, as_json=as_json)
+    result = executed(operation, plan_only=plan, as_json=as_json)
     if result is None:
         return
     if result.mode == "none":

@@ -72,7 +72,7 @@ def _tell(spark: SparkSession, folder: Path) -> None:
         typer.echo(f"  {progress}; query {story.queries[-1]:.1f} s: paid {paid:,.2f}")
 
     source = spark.readStream.option("maxFilesPerTrigger", 1).text(str(inbox))
-    changes = stream(source, orders, "id", format="debezium", on_progress=after_batch)
+    changes = stream(source, orders, "id", format="debezium", progress=after_batch)
     changes.start(str(folder / "checkpoint"), available_now=True).await_termination()
     debt = orders.debt()
     typer.echo(f"\nThe debt: {debt.keys:,} keys in {debt.delete_files} delete files, read by {debt.readers}. resolve:")

@@ -13,7 +13,7 @@ from rowdelta.cli.options import (
     WORD,
     AsJson,
     Branch,
-    DryRun,
+    PlanOnly,
     TableName,
     accepted_by,
     app,
@@ -54,11 +54,17 @@ Memory = Annotated[
 ]
 
 
-@app.command(epilog="Example: `rowdelta resolve db.orders --warehouse warehouse --dry-run`", rich_help_panel=MAINTAIN)
+@app.command(
+    epilog="Example: `rowdelta resolve db.orders --warehouse warehouse --plan`",
+    rich_help_panel=MAINTAIN,
+    new_names={"--where": "--partitions"},
+)
 def resolve(
     table: TableName,
     place: Place,
-    where: Annotated[str | None, typer.Option(help="Only the deletes of these partitions, as a predicate.")] = None,
+    partitions: Annotated[
+        str | None, typer.Option(help="Only the deletes of these partitions, as a predicate.")
+    ] = None,
     publish: Annotated[str | None, typer.Option(help="A branch to move to the resolved state, such as main.")] = None,
     partial_progress: Annotated[
         bool, typer.Option("--partial-progress", help="Commit each group of files when it is done.")
@@ -66,16 +72,16 @@ def resolve(
     memory: Memory = "512m",
     verify: Verify = None,
     branch: Branch = "main",
-    dry_run: DryRun = False,
+    plan: PlanOnly = False,
     as_json: AsJson = False,
 ) -> None:
     """Turn equality deletes and vectors into deletion vectors (format version 3) or position deletes (2)."""
     from rowdelta.cli.connect import open_table
 
     operation = open_table(table, place, branch).resolve(
-        where, publish, verify=verify, memory=memory, partial_progress=partial_progress
+        partitions, publish, verify=verify, memory=memory, partial_progress=partial_progress
     )
-    _run(operation, _resolved, dry_run=dry_run, as_json=as_json)
+    _run(operation, _resolved, plan_only=plan, as_json=as_json)
 
 
 def _resolved(result: Any) -> list[str]:
@@ -94,9 +100,10 @@ def _resolved(result: Any) -> list[str]:
 
 @app.command(
     "rewrite-deletes",
-    epilog="Example: `rowdelta rewrite-deletes db.orders --to equality-delete-vector --where \"encoding = 'full-row'\" "
-    "--warehouse warehouse`",
+    epilog="Example: `rowdelta rewrite-deletes db.orders --to equality-delete-vector --delete-files "
+    "\"encoding = 'full-row'\" --warehouse warehouse`",
     rich_help_panel=MAINTAIN,
+    new_names={"--where": "--delete-files"},
 )
 def rewrite_deletes(
     table: TableName,
@@ -110,8 +117,8 @@ def rewrite_deletes(
             parser=parse_encoding,
         ),
     ] = None,
-    where: Annotated[
-        str | None, typer.Option(help="Which delete files, by the columns that `rowdelta delete-files` shows.")
+    delete_files: Annotated[
+        str | None, typer.Option(help="Only these delete files, by the columns that `rowdelta delete-files` shows.")
     ] = None,
     min_input_files: Annotated[
         int, typer.Option(min=1, help="Merge where there are at least so many delete files.")
@@ -125,16 +132,16 @@ def rewrite_deletes(
     ] = None,
     verify: Verify = None,
     branch: Branch = "main",
-    dry_run: DryRun = False,
+    plan: PlanOnly = False,
     as_json: AsJson = False,
 ) -> None:
     """Write delete files anew, in another encoding or as fewer files."""
     from rowdelta.cli.connect import open_table
 
     operation = open_table(table, place, branch).rewrite_deletes(
-        to, where, min_input_files=min_input_files, target_size=target_size, verify=verify
+        to, delete_files, min_input_files=min_input_files, target_size=target_size, verify=verify
     )
-    _run(operation, _rewritten, dry_run=dry_run, as_json=as_json)
+    _run(operation, _rewritten, plan_only=plan, as_json=as_json)
 
 
 def _rewritten(result: Any) -> list[str]:
@@ -148,13 +155,16 @@ def _rewritten(result: Any) -> list[str]:
 @app.command(
     epilog="Example: `rowdelta compact db.orders --option delete-file-threshold=1 --warehouse warehouse`",
     rich_help_panel=MAINTAIN,
+    new_names={"--where": "--data-files"},
 )
 def compact(
     table: TableName,
     place: Place,
     strategy: Annotated[CompactStrategy, choice_option(CompactStrategy, "binpack, sort or zorder.")] = "binpack",
     sort_order: Annotated[str | None, typer.Option(help="Columns to sort by, or to interleave for zorder.")] = None,
-    where: Annotated[str | None, typer.Option(help="Only files that may hold matching rows.")] = None,
+    data_files: Annotated[
+        str | None, typer.Option(help="Only data files that may hold rows that match this predicate.")
+    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(
@@ -166,16 +176,21 @@ def compact(
     memory: Memory = "512m",
     verify: Verify = None,
     branch: Branch = "main",
-    dry_run: DryRun = False,
+    plan: PlanOnly = False,
     as_json: AsJson = False,
 ) -> None:
     """Rewrite data files with Iceberg's own action, after resolving what it should not apply itself."""
     from rowdelta.cli.connect import open_table
 
     operation = open_table(table, place, branch).compact(
-        strategy, sort_order=sort_order, where=where, options=_options(option or []), verify=verify, memory=memory
+        strategy,
+        sort_order=sort_order,
+        data_files=data_files,
+        options=_options(option or []),
+        verify=verify,
+        memory=memory,
     )
-    _run(operation, _compacted, dry_run=dry_run, as_json=as_json)
+    _run(operation, _compacted, plan_only=plan, as_json=as_json)
 
 
 def _compacted(result: Any) -> list[str]:
@@ -186,11 +201,11 @@ def _compacted(result: Any) -> list[str]:
     return [counts]
 
 
-def _run(operation: Any, told: Any, *, dry_run: bool, as_json: bool) -> None:
+def _run(operation: Any, told: Any, *, plan_only: bool, as_json: bool) -> None:
     """Prints the plan of an operation, or runs it and prints what it did."""
     from rowdelta.cli.run_operation import executed
 
-    result = executed(operation, dry_run=dry_run, as_json=as_json)
+    result = executed(operation, plan_only=plan_only, as_json=as_json)
     if result is None:
         return
     snapshot = "nothing changed" if result.snapshot_id is None else f"snapshot {result.snapshot_id}"

@@ -14,10 +14,10 @@ from rowdelta.cli.options import (
     KINDS,
     AsJson,
     Branch,
-    DryRun,
     Encoding,
     Isolation,
     Mode,
+    PlanOnly,
     Scope,
     TableName,
     app,
@@ -56,7 +56,7 @@ def upsert(
     scope: Scope = "auto",
     encoding: Encoding = None,
     branch: Branch = "main",
-    dry_run: DryRun = False,
+    plan: PlanOnly = False,
     as_json: AsJson = False,
 ) -> None:
     """Replace, insert and delete rows by key, as a file of changes says, without scanning the table."""
@@ -76,11 +76,11 @@ def upsert(
         encoding=encoding,
         merge_schema=merge_schema,
     )
-    run_operation(operation, dry_run=dry_run, as_json=as_json, tell=upsert_counts, nothing="no changes")
+    run_operation(operation, plan_only=plan, as_json=as_json, tell=upsert_counts, nothing="no changes")
 
 
 @app.command(
-    epilog="Example: `rowdelta merge db.orders --source new.csv --on id --warehouse warehouse --dry-run`",
+    epilog="Example: `rowdelta merge db.orders --source new.csv --on id --warehouse warehouse --plan`",
     rich_help_panel=CHANGE,
 )
 def merge(
@@ -99,7 +99,7 @@ def merge(
     mode: Mode = None,
     isolation: Isolation = None,
     branch: Branch = "main",
-    dry_run: DryRun = False,
+    plan: PlanOnly = False,
     as_json: AsJson = False,
 ) -> None:
     """Merge the rows of a file into a table: update what matches, insert the rest; `rowdelta sql` runs any MERGE."""
@@ -120,4 +120,4 @@ def merge(
         operation = operation.when_matched_update_all()
     if insert:
         operation = operation.when_not_matched_insert_all()
-    run_operation(operation, dry_run=dry_run, as_json=as_json)
+    run_operation(operation, plan_only=plan, as_json=as_json)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 - typer reads it
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -11,17 +11,25 @@ from typer.core import TyperCommand, TyperGroup
 from rowdelta import choices
 from rowdelta._version import __version__
 from rowdelta.cli.command import DEBUG, prepared
+from rowdelta.cli.old_options import replace_old_options
 from rowdelta.encoding import DeleteEncoding
 from rowdelta.errors import RowDeltaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from typer.models import CommandFunctionType
 
 
 class Command(TyperCommand):
-    """A command whose help shows flags without a type."""
+    """A command whose help shows flags without a type, and that accepts the old names of its options."""
+
+    new_names: ClassVar[Mapping[str, str | None]] = {}
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As in Typer."""
+        options = {name for parameter in self.params for name in parameter.opts}
+        return super().parse_args(ctx, replace_old_options(args, options, self.new_names))
 
     def get_params(self, ctx: Any) -> Any:
         """As in Typer."""
@@ -51,9 +59,12 @@ class App(typer.Typer):
     def __init__(self, **settings: Any) -> None:
         super().__init__(cls=Group, **settings)
 
-    def command(self, *arguments: Any, **settings: Any) -> Callable[[CommandFunctionType], CommandFunctionType]:
-        """As in Typer."""
-        add = super().command(*arguments, cls=Command, **settings)
+    def command(
+        self, *arguments: Any, new_names: Mapping[str, str | None] | None = None, **settings: Any
+    ) -> Callable[[CommandFunctionType], CommandFunctionType]:
+        """As in Typer; `new_names` has the options that were renamed, see `replace_old_options`."""
+        kind = type("Command", (Command,), {"new_names": new_names or {}})
+        add = super().command(*arguments, cls=kind, **settings)
 
         def join(function: CommandFunctionType) -> CommandFunctionType:
             add(prepared(function))
@@ -122,7 +133,7 @@ def choice_option(choice: Any, help_text: str) -> Any:
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 Branch = Annotated[str, typer.Option(help="The branch to read or change.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")]
+PlanOnly = Annotated[bool, typer.Option("--plan", help="Print what would be done, and change nothing.")]
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="The table: `db.orders`, or `lake.db.orders`.")]
 Snapshot = Annotated[int | None, typer.Option(help="The state after this snapshot.")]
 Encoding = Annotated[

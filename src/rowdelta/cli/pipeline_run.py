@@ -37,7 +37,7 @@ _FILES: Final = {"maxFilesPerTrigger": "1"}
 # What the parser of Spark understands in a string as its settings say: escapes, quotes, and variables.
 _DEPENDS_ON_SETTINGS: Final = re.compile(r"""[\\'"`$]""")
 # Arguments of `stream()` that the file has in other places.
-_ELSEWHERE: Final = {"source", "table", "key", "format", "on_progress"}
+_ELSEWHERE: Final = {"source", "table", "key", "format", "progress"}
 
 
 def run_pipeline(pipeline: Pipeline, place: Place, *, kafka: bool, as_json: bool) -> None:
@@ -57,7 +57,7 @@ def run_pipeline(pipeline: Pipeline, place: Place, *, kafka: bool, as_json: bool
         _table(spark, pipeline, place),
         pipeline.key,
         format=reader,
-        on_progress=_as_json if as_json else lines,
+        progress=_as_json if as_json else lines,
         **further,
     )
     running = changes.start(pipeline.checkpoint, every=pipeline.every, available_now=pipeline.every is None)

@@ -58,9 +58,9 @@ def show_plan(operation: Operation[Any], *, as_json: bool) -> None:
     print_json(plan.to_dict()) if as_json else typer.echo(str(plan))
 
 
-def executed(operation: Operation[ResultT], *, dry_run: bool, as_json: bool) -> ResultT | None:
+def executed(operation: Operation[ResultT], *, plan_only: bool, as_json: bool) -> ResultT | None:
     """Prints the plan of an operation, or runs it; its result is printed as JSON, or returned to be told in words."""
-    if dry_run:
+    if plan_only:
         show_plan(operation, as_json=as_json)
         return None
     with in_order():
@@ -74,7 +74,7 @@ def executed(operation: Operation[ResultT], *, dry_run: bool, as_json: bool) -> 
 def run_operation(
     operation: Operation[ResultT],
     *,
-    dry_run: bool,
+    plan_only: bool,
     as_json: bool,
     tell: Callable[[ResultT], Iterable[str]] | None = None,
     nothing: str = "no rows",
@@ -83,12 +83,12 @@ def run_operation(
 
     Args:
         operation: What to run.
-        dry_run: Only its plan.
+        plan_only: Print only its plan.
         as_json: One JSON document instead of text.
         tell: The lines that say what was done; by default the numbers of rows.
         nothing: What there was none of, when nothing changed.
     """
-    result = executed(operation, dry_run=dry_run, as_json=as_json)
+    result = executed(operation, plan_only=plan_only, as_json=as_json)
     if result is None:
         return
     if result.snapshot_id is None:
