@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PACKAGES := $(VENV)/.packages
 TOOLS := $(VENV)-uv
 # An uv on the PATH is used; otherwise one is installed beside the environment.
 UV := $(or $(shell command -v uv),$(TOOLS)/bin/uv)
@@ -13,16 +14,15 @@ WITH_JDK = JAVA_HOME="$$(scripts/jdk)" && export JAVA_HOME
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-8s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## Make the environment: Python packages from the lock file, and the JDK check
-	@$(WITH_JDK)
+setup: $(PACKAGES) ## Make the environment: Python packages from the lock file, the JDK check, Spark's packages
 
-demo: jdk $(STAMP) ## Run the demo pipeline on an embedded warehouse
+demo: jdk $(PACKAGES) ## Run the demo pipeline on an embedded warehouse
 	@$(WITH_JDK) && $(BIN)/rowdelta demo
 
-test: jdk check ## Check the code, then run the tests, with a sample of each matrix (SAMPLE=number repeats one)
+test: jdk check $(PACKAGES) ## Check the code, then run the tests, with a sample of each matrix (SAMPLE=number repeats one)
 	@$(WITH_JDK) && $(BIN)/pytest -n 2 $(if $(SAMPLE),--sample=$(SAMPLE))
 
-test-all: jdk check ## Run every case of every test
+test-all: jdk check $(PACKAGES) ## Run every case of every test
 	@$(WITH_JDK) && $(BIN)/pytest -n 2 --sample=all
 
 check: $(STAMP) ## Lint, types, and the direction of imports
@@ -52,6 +52,11 @@ $(STAMP): requirements.lock pyproject.toml | $(UV)
 	@test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) $(VENV)
 	@$(UV) pip sync --quiet --python $(BIN)/python requirements.lock
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# Workers that start at once must find the packages, not download them side by side.
+$(PACKAGES): $(STAMP) scripts/fetch_packages.py
+	@$(WITH_JDK) && $(BIN)/python scripts/fetch_packages.py
 	@touch $@
 
 .PHONY: help setup demo test test-all check bench docs lock clean jdk

@@ -1,7 +1,7 @@
 """Draw the diagrams of docs/concepts.md as SVG files: run `.venv/bin/python scripts/diagrams.py` to update them.
 
-Each diagram has only shapes and text on a light card, so that it looks the same on GitHub, in both colour schemes of
-the site, and without a network.
+A diagram consists of shapes and text on a light card. It looks the same on GitHub and in both colour schemes of the
+site, and needs no network.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Final
 
 IMAGES: Final = Path(__file__).resolve().parent.parent / "docs" / "images"
 INK, GREY = "#263238", "#78909c"
-# The fill and the line colour of each kind of box.
+# The fill and the line of each colour.
 COLOURS: Final = {
     "data": ("#e8eaf6", "#3f51b5"),
-    "where": ("#e0f2f1", "#00796b"),
-    "which": ("#fff3e0", "#ef6c00"),
-    "gone": ("#ffebee", "#c62828"),
+    "position": ("#e0f2f1", "#00796b"),
+    "key": ("#fff3e0", "#ef6c00"),
+    "deleted": ("#ffebee", "#c62828"),
     "good": ("#e8f5e9", "#2e7d32"),
     "step": ("#ffffff", "#78909c"),
 }
@@ -26,7 +26,7 @@ COLOURS: Final = {
 
 @dataclass
 class Drawing:
-    """A diagram that is drawn part by part."""
+    """A diagram, and the SVG elements that were added to it."""
 
     title: str
     width: int
@@ -34,17 +34,17 @@ class Drawing:
     parts: list[str] = field(default_factory=list)
 
     def text(self, x: int, y: int, text: str, *, size: int = 14, anchor: str = "middle", look: str = "") -> None:
-        """Adds a line of text; `look` can contain `bold`, `mono`, `grey` and `struck`."""
+        """Adds a line of text; `look` is any of `bold`, `mono`, `grey` and `struck`."""
         style = f'font-size="{size}" text-anchor="{anchor}" fill="{GREY if "grey" in look else INK}"'
         style += ' font-weight="600"' if "bold" in look else ""
         style += ' font-family="ui-monospace, Menlo, Consolas, monospace"' if "mono" in look else ""
         style += ' text-decoration="line-through"' if "struck" in look else ""
         self.parts.append(f'<text x="{x}" y="{y}" {style} xml:space="preserve">{escape(text)}</text>')
 
-    def box(self, place: tuple[int, int, int, int], kind: str, *lines: str, look: str = "") -> None:
+    def box(self, place: tuple[int, int, int, int], colour: str, *lines: str, look: str = "") -> None:
         """Adds a box with centred lines of text; `place` is x, y, width and height."""
         x, y, width, height = place
-        fill, line = COLOURS[kind]
+        fill, line = COLOURS[colour]
         self.parts.append(
             f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="6" fill="{fill}" stroke="{line}"/>'
         )
@@ -53,22 +53,22 @@ class Drawing:
             first = "bold" if number == 0 and len(lines) > 1 else ""
             self.text(x + width // 2, top + 20 * number, text, size=13, look=f"{look} {first}")
 
-    def arrow(self, *points: tuple[int, int], kind: str = "step", dashed: bool = False) -> None:
-        """Adds a line through some points, with an arrowhead at its end."""
+    def arrow(self, *points: tuple[int, int], colour: str = "step", dashed: bool = False) -> None:
+        """Adds a line through points, with an arrowhead at its end."""
         path = " L ".join(f"{x} {y}" for x, y in points)
         dashes = ' stroke-dasharray="5 4"' if dashed else ""
-        line = COLOURS[kind][1]
+        line = COLOURS[colour][1]
         self.parts.append(
-            f'<path d="M {path}" fill="none" stroke="{line}" stroke-width="1.6"{dashes} marker-end="url(#{kind})"/>'
+            f'<path d="M {path}" fill="none" stroke="{line}" stroke-width="1.6"{dashes} marker-end="url(#{colour})"/>'
         )
 
     def svg(self) -> str:
         """Renders the diagram as an SVG document."""
         heads = "".join(
-            f'<marker id="{kind}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" '
+            f'<marker id="{colour}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" '
             f'orient="auto-start-reverse"><path d="M 0 0 L 10 5 L 0 10 z" fill="{line}"/></marker>'
-            for kind, (_, line) in COLOURS.items()
-            if f"url(#{kind})" in "".join(self.parts)
+            for colour, (_, line) in COLOURS.items()
+            if f"url(#{colour})" in "".join(self.parts)
         )
         size = f'width="{self.width}" height="{self.height}"'
         fonts = "system-ui, Segoe UI, Roboto, Helvetica, Arial, sans-serif"
@@ -86,40 +86,40 @@ class Drawing:
 
 
 def four_ways() -> Drawing:
-    """Shows deletes by position and by key, in their four forms."""
+    """Shows the four forms of deletes, by position and by key."""
     drawing = Drawing("Four ways to delete one row of a data file", 760, 300)
     drawing.text(120, 36, "data file a.parquet", look="bold")
-    drawing.text(372, 36, "says where", look="bold")
-    drawing.text(622, 36, "says which", look="bold")
+    drawing.text(372, 36, "by position", look="bold")
+    drawing.text(622, 36, "by key", look="bold")
     drawing.box((30, 56, 180, 216), "data")
     for number, row in enumerate(["pos   id   status", "  0    5   new   ", "  1    7   paid  ", "  2    9   new   "]):
         look = "mono grey" if number == 0 else "mono"
         if number == 2:  # noqa: PLR2004 - the deleted row
-            drawing.box((38, 158, 164, 30), "gone")
+            drawing.box((38, 158, 164, 30), "deleted")
         drawing.text(120, 94 + 42 * number, row, look=look)
     drawing.box(
-        (262, 56, 220, 98), "where", "position delete file (v2)", "file_path   pos", "a.parquet     1", look="mono"
+        (262, 56, 220, 98), "position", "position delete file (v2)", "file_path   pos", "a.parquet     1", look="mono"
     )
-    drawing.box((262, 174, 220, 98), "where", "deletion vector (v3)", "a bitmap for a.parquet", "{ 1 }", look="mono")
-    drawing.box((512, 56, 220, 98), "which", "equality delete file", "id", " 7", look="mono")
-    drawing.box((512, 174, 220, 98), "which", "equality delete vector", "a bitmap of the keys", "{ 7 }", look="mono")
-    drawing.arrow((262, 105), (236, 105), (236, 173), (204, 173), kind="where")
-    drawing.arrow((262, 223), (236, 223), (236, 173), (204, 173), kind="where")
+    drawing.box((262, 174, 220, 98), "position", "deletion vector (v3)", "a bitmap for a.parquet", "{ 1 }", look="mono")
+    drawing.box((512, 56, 220, 98), "key", "equality delete file", "id", " 7", look="mono")
+    drawing.box((512, 174, 220, 98), "key", "equality delete vector", "a bitmap of the keys", "{ 7 }", look="mono")
+    drawing.arrow((262, 105), (236, 105), (236, 173), (204, 173), colour="position")
+    drawing.arrow((262, 223), (236, 223), (236, 173), (204, 173), colour="position")
     return drawing
 
 
 def upsert_and_merge() -> Drawing:
-    """Shows what MERGE reads and an upsert does not."""
+    """Shows that MERGE reads the table and an upsert does not."""
     drawing = Drawing("MERGE joins the changes with the table; an upsert writes rows and keys", 760, 300)
     drawing.text(190, 36, "MERGE", size=15, look="bold")
     drawing.text(570, 36, "upsert", size=15, look="bold")
     drawing.box((30, 60, 120, 44), "step", "changes")
-    drawing.box((30, 130, 120, 90), "data", "the table", "every file that", "may match")
-    drawing.box((190, 100, 60, 60), "gone", "join")
+    drawing.box((30, 130, 120, 90), "data", "the table", "all files that", "may match")
+    drawing.box((190, 100, 60, 60), "deleted", "join")
     drawing.box((286, 60, 80, 50), "data", "new rows")
-    drawing.box((286, 150, 80, 50), "where", "positions")
+    drawing.box((286, 150, 80, 50), "position", "positions")
     drawing.arrow((150, 82), (170, 82), (170, 120), (190, 120))
-    drawing.arrow((150, 175), (170, 175), (170, 140), (190, 140), kind="gone")
+    drawing.arrow((150, 175), (170, 175), (170, 140), (190, 140), colour="deleted")
     drawing.arrow((250, 120), (268, 120), (268, 85), (286, 85))
     drawing.arrow((250, 140), (268, 140), (268, 175), (286, 175))
     drawing.text(190, 262, "costs a scan of the table", look="grey")
@@ -127,7 +127,7 @@ def upsert_and_merge() -> Drawing:
     drawing.box((426, 60, 120, 44), "step", "changes")
     drawing.box((426, 130, 120, 90), "data", "the table", "is not read")
     drawing.box((620, 60, 110, 50), "data", "new rows")
-    drawing.box((620, 150, 110, 50), "which", "keys", "as a bitmap")
+    drawing.box((620, 150, 110, 50), "key", "keys", "as a bitmap")
     drawing.arrow((546, 82), (620, 82))
     drawing.arrow((546, 82), (584, 82), (584, 175), (620, 175))
     drawing.text(576, 262, "costs only the changes", look="grey")
@@ -135,7 +135,7 @@ def upsert_and_merge() -> Drawing:
 
 
 def sequence() -> Drawing:
-    """Shows one key through three commits."""
+    """Follows one key through three commits."""
     drawing = Drawing("A delete by key applies to rows of older commits only", 760, 270)
     for number, (title, rows, keys, seen) in enumerate(
         [
@@ -149,15 +149,15 @@ def sequence() -> Drawing:
         if rows:
             drawing.box((x, 56, 200, 40), "data", rows)
         if keys:
-            drawing.box((x, 122, 150, 40), "which", keys)
-            drawing.arrow((x, 142), (x - 62, 142), (x - 62, 98), kind="which")
+            drawing.box((x, 122, 150, 40), "key", keys)
+            drawing.arrow((x, 142), (x - 62, 142), (x - 62, 98), colour="key")
         drawing.text(x + 100, 206, f"visible: {seen}", look="mono")
-    drawing.text(380, 246, "The new rows of an upsert are as old as its keys, so they stay.", look="grey")
+    drawing.text(380, 246, "The new rows of an upsert have the sequence number of its keys, so they stay.", look="grey")
     return drawing
 
 
 def scope() -> Drawing:
-    """Shows a delete of a partition and a delete of the whole table."""
+    """Shows the scopes of a delete: one partition, and the whole table."""
     drawing = Drawing("A delete of one partition, and a delete of the whole table", 760, 230)
     for number, region in enumerate(["EU", "US"]):
         y = 30 + 100 * number
@@ -165,11 +165,11 @@ def scope() -> Drawing:
         drawing.text(46, y + 22, f"region={region}", anchor="start", look="mono")
         for file in range(3):
             drawing.box((50 + 100 * file, y + 34, 86, 34), "data", "data file")
-    drawing.box((470, 36, 260, 54), "which", "filed under region=EU", 'scope="partition"')
-    drawing.box((470, 136, 260, 54), "which", "filed without partitions", 'scope="global"')
-    drawing.arrow((470, 63), (362, 63), kind="which")
-    drawing.arrow((470, 163), (362, 163), kind="which")
-    drawing.arrow((470, 163), (416, 163), (416, 82), (362, 82), kind="which")
+    drawing.box((470, 36, 260, 54), "key", "in partition region=EU", 'scope="partition"')
+    drawing.box((470, 136, 260, 54), "key", "in no partition", 'scope="global"')
+    drawing.arrow((470, 63), (362, 63), colour="key")
+    drawing.arrow((470, 163), (362, 163), colour="key")
+    drawing.arrow((470, 163), (416, 163), (416, 82), (362, 82), colour="key")
     return drawing
 
 
@@ -177,7 +177,7 @@ def choice() -> Drawing:
     """Shows how the encoding for a batch of keys is chosen."""
     drawing = Drawing("How the keys of a batch are written", 760, 320)
     questions = [
-        ("one column, of a type that fits a bitmap?", "long; others by a codec"),
+        ("one column, of a type that fits a bitmap?", "long, or a type with a codec"),
         ("vectors enabled, format version 3?", "write.delete.equality-vector.enabled"),
         ("no null, not negative, dense enough?", "write.delete.equality-vector.max-sparsity"),
     ]
@@ -188,33 +188,33 @@ def choice() -> Drawing:
         drawing.text(208, y + 68, "yes", size=12, anchor="start", look="grey")
         drawing.arrow((360, y + 26), (410, y + 26), (410, 126), (440, 126))
         drawing.text(366, y + 20, "no", size=12, anchor="start", look="grey")
-    drawing.box((60, 252, 270, 46), "which", "equality-delete-vector", "read by rowdelta, until resolve")
+    drawing.box((60, 252, 270, 46), "key", "equality-delete-vector", "only for rowdelta, until resolve")
     drawing.box((440, 94, 150, 64), "step", "hash maps", "enabled?")
     drawing.arrow((590, 112), (610, 112), (610, 62), (630, 62))
     drawing.text(594, 56, "yes", size=12, anchor="start", look="grey")
     drawing.arrow((590, 140), (610, 140), (610, 190), (630, 190))
     drawing.text(594, 206, "no", size=12, anchor="start", look="grey")
-    drawing.box((630, 36, 104, 52), "which", "hash-map", "rowdelta")
+    drawing.box((630, 36, 104, 52), "key", "hash-map", "rowdelta")
     drawing.box((630, 164, 104, 52), "good", "full-row", "standard file")
     return drawing
 
 
 def branches() -> Drawing:
-    """Shows vectors on a branch and resolved states on main."""
+    """Shows vectors on a branch, and resolved states on main."""
     drawing = Drawing("Upserts on a branch; resolve publishes to main", 760, 200)
     drawing.text(30, 62, "main", anchor="start", look="mono bold")
     drawing.text(30, 142, "ingest", anchor="start", look="mono bold")
-    drawing.arrow((110, 58), (708, 58), kind="good")
-    drawing.arrow((132, 66), (176, 138), kind="which")
-    drawing.arrow((176, 138), (560, 138), kind="which")
-    drawing.arrow((612, 128), (648, 68), kind="good")
+    drawing.arrow((110, 58), (708, 58), colour="good")
+    drawing.arrow((132, 66), (176, 138), colour="key")
+    drawing.arrow((176, 138), (560, 138), colour="key")
+    drawing.arrow((612, 128), (648, 68), colour="good")
     for x in (120, 660):
         drawing.parts.append(f'<circle cx="{x}" cy="58" r="9" fill="#e8f5e9" stroke="#2e7d32" stroke-width="2"/>')
     for x in (190, 280, 370, 460):
         drawing.parts.append(f'<circle cx="{x}" cy="138" r="9" fill="#fff3e0" stroke="#ef6c00" stroke-width="2"/>')
     drawing.box((560, 120, 110, 36), "good", "resolve")
-    drawing.text(325, 178, "upserts with vectors: read by rowdelta", look="grey")
-    drawing.text(390, 36, "only resolved states: every engine of the format version reads them", look="grey")
+    drawing.text(325, 178, "upserts with vectors: only rowdelta reads them", look="grey")
+    drawing.text(390, 36, "resolved states only: every engine that supports the format version reads them", look="grey")
     return drawing
 
 
@@ -229,7 +229,7 @@ DRAWINGS: Final = {
 
 
 def main() -> None:
-    """Writes every diagram."""
+    """Writes every diagram to docs/images."""
     for name, draw in DRAWINGS.items():
         (IMAGES / f"{name}.svg").write_text(draw().svg(), encoding="utf-8")
 

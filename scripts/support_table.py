@@ -1,28 +1,34 @@
 """Write the support table of README.md from the tests: format version x kind of delete x operation.
 
-Each cell counts the test cases that prove it, taken from the parameters of the tests. Impossible combinations come from
-the tests' list of what must be refused. If a test is renamed or loses its parameters, the table changes, and
-`tests/docs_test.py` fails until you run `.venv/bin/python scripts/support_table.py`.
+    .venv/bin/python scripts/support_table.py            # writes the table
+    .venv/bin/python scripts/support_table.py --check    # fails if the table is out of date
+
+A cell such as `12 of 85` counts the test cases that prove it: 85 in all, of which `make test SAMPLE=0` runs 12. Pytest
+collects and chooses the cases here as it does in a run. Impossible combinations come from the tests' list of what must
+be refused. When these tests or `tests/costs.json` change, `tests/docs_test.py` fails until you run this script.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import importlib
-import itertools
+import io
 import sys
-from collections import Counter
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 README: Final = ROOT / "README.md"
 START, END = "<!-- --8<-- [start:support] -->", "<!-- --8<-- [end:support] -->"
+SEED: Final = 0
 
 Case = dict[str, Any]
 Kind = tuple[int, str]
@@ -53,6 +59,48 @@ OPERATIONS: Final = {
 }
 
 
+@dataclass
+class Cases:
+    """The cases of each test, by its node id: all of them, and those of the sample."""
+
+    every: dict[str, list[Case]] = field(default_factory=lambda: defaultdict(list))
+    sampled: dict[str, list[Case]] = field(default_factory=lambda: defaultdict(list))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Records every case, before some are deselected."""
+        self._add(self.every, items)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Records the cases of the sample."""
+        self._add(self.sampled, session.items)
+
+    @staticmethod
+    def _add(cases: dict[str, list[Case]], items: Iterable[pytest.Item]) -> None:
+        for item in items:
+            spec = getattr(item, "callspec", None)
+            cases[item.nodeid.split("[")[0]].append(_unpacked(spec.params) if spec else {})
+
+
+def _unpacked(parameters: Case) -> Case:
+    """The parameters of a case; those that make up the fixture `scenario` get their own names."""
+    scenario = parameters.get("scenario")
+    return {**parameters, **dict(zip(SCENARIO, scenario, strict=True))} if scenario else parameters
+
+
+def collect_cases() -> Cases:
+    """Collects the cases of the tests that are evidence, and the sample of them, without running any."""
+    cases = Cases()
+    files = {ROOT / evidence.file for evidence in [*EVIDENCE, *(shown for _, shown in OTHERWISE)]}
+    arguments = ["--collect-only", "-qq", f"--sample={SEED}", f"--rootdir={ROOT}", "-p", "no:cacheprovider"]
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        status = pytest.main([*arguments, *sorted(map(str, files))], plugins=[cases])
+    if status != pytest.ExitCode.OK:
+        raise SystemExit(output.getvalue())
+    return cases
+
+
 @dataclass(frozen=True)
 class Evidence:
     """A test that proves an operation, and the kinds of delete that each of its cases covers."""
@@ -61,31 +109,20 @@ class Evidence:
     module: str
     test: str
     kinds: Callable[[Case], Iterator[Kind]]
-    parameters: tuple[str, ...] = ()  # the parameters that determine the kinds; others are not counted
+    parameters: tuple[str, ...] = ()  # cases that differ in other parameters count once; empty to count every case
 
-    def count(self) -> Counter[Kind]:
+    @property
+    def file(self) -> str:
+        """The file of the test."""
+        return f"{self.module.replace('.', '/')}.py"
+
+    def count(self, cases: dict[str, list[Case]]) -> Counter[Kind]:
         """Counts the cases of each kind."""
-        return Counter(kind for case in self._cases() for kind in self.kinds(case))
-
-    def _cases(self) -> Iterator[Case]:
-        test = getattr(importlib.import_module(self.module), self.test)
-        lists = []
-        for mark in getattr(test, "pytestmark", []):
-            if mark.name != "parametrize":
-                continue
-            names = mark.args[0] if isinstance(mark.args[0], (tuple, list)) else [mark.args[0]]
-            names = SCENARIO if names == ["scenario"] else names
-            if not self.parameters or set(names) & set(self.parameters):
-                lists.append([_case(names, value) for value in mark.args[1]])
-        for parts in itertools.product(*lists):
-            yield {name: value for part in parts for name, value in part.items()}
-
-
-def _case(names: Sequence[str], value: Any) -> Case:
-    if isinstance(value, type(pytest.param())):
-        return dict(zip(names, value.values, strict=True))
-    values = value if isinstance(value, (tuple, list)) and len(names) > 1 else (value,)
-    return dict(zip(names, values, strict=True))
+        mine = cases[f"{self.file}::{self.test}"]
+        if self.parameters:
+            values = sorted({tuple(case[name] for name in self.parameters) for case in mine})
+            mine = [dict(zip(self.parameters, some, strict=True)) for some in values]
+        return Counter(kind for case in mine for kind in self.kinds(case))
 
 
 def _equality(case: Case) -> Iterator[Kind]:
@@ -125,9 +162,9 @@ def _only(*kinds: Kind) -> Callable[[Case], Iterator[Kind]]:
 
 
 CONFORMANCE: Final = "tests.read.conformance_test"
-SAME_ROWS: Final = "test_a_table_reads_as_stock_iceberg_reads_its_equivalent"
+SAME_ROWS: Final = "test_a_table_reads_as_the_iceberg_reader_reads_its_equivalent"
 RESOLVE: Final = "tests.maintenance.resolve_matrix_test"
-RESOLVED_ROWS: Final = "test_stock_iceberg_reads_a_resolved_table_as_the_model_has_it"
+RESOLVED_ROWS: Final = "test_iceberg_reader_finds_the_rows_of_the_model_after_resolve"
 EVERY_KIND: Final = "tests.every_kind_test"
 EVIDENCE: Final = [
     Evidence("read", CONFORMANCE, SAME_ROWS, _equality_and_positions),
@@ -198,11 +235,11 @@ EVIDENCE: Final = [
         "test_a_compacted_table_has_the_same_rows_in_fewer_files_and_no_deletes",
         _with_keys_of_one_column,
     ),
-    Evidence("compact", EVERY_KIND, "test_a_compacted_table_is_read_by_stock_iceberg", _equality),
+    Evidence("compact", EVERY_KIND, "test_plain_spark_reads_a_compacted_table", _equality),
     Evidence("compact", EVERY_KIND, "test_positions_from_before_an_upgrade_are_compacted", _only((3, "upgraded"))),
     # Iceberg's reader is the oracle of the conformance tests: of the same history with standard deletes of version 2.
     Evidence("plain", CONFORMANCE, SAME_ROWS, _as_oracle),
-    Evidence("plain", EVERY_KIND, "test_stock_iceberg_reads_standard_deletes", _equality),
+    Evidence("plain", EVERY_KIND, "test_plain_spark_reads_standard_deletes", _equality),
     Evidence("plain", RESOLVE, RESOLVED_ROWS, lambda case: iter([(case["version"], "position")])),
     Evidence(
         "plain",
@@ -213,7 +250,7 @@ EVIDENCE: Final = [
 ]
 # Cells that say something else, and the test that shows it.
 OTHERWISE: Final = [
-    ("refused", Evidence("plain", EVERY_KIND, "test_stock_iceberg_refuses_what_it_does_not_know", _equality)),
+    ("refused", Evidence("plain", EVERY_KIND, "test_plain_spark_refuses_what_it_does_not_know", _equality)),
     (
         "left as they are",
         Evidence(
@@ -226,39 +263,44 @@ OTHERWISE: Final = [
 ]
 
 
-def support_table() -> str:
+def support_table(cases: Cases) -> str:
     """Renders the table as Markdown, with the impossible kinds and their reasons below it."""
-    counts: dict[str, Counter[Kind]] = {operation: Counter() for operation in OPERATIONS}
-    for evidence in EVIDENCE:
-        counts[evidence.operation] += evidence.count()
-    words = {(evidence.operation, kind): word for word, evidence in OTHERWISE for kind in evidence.count()}
+    words = {(shown.operation, kind): word for word, shown in OTHERWISE for kind in shown.count(cases.every)}
     impossible = _impossible()
+    every, sampled = _counts(cases.every), _counts(cases.sampled)
     lines = [
         f"| version | deletes | {' | '.join(OPERATIONS.values())} |",
         f"|---|---|{'---|' * len(OPERATIONS)}",
     ]
-    for (version, name), title in KINDS.items():
-        if (version, name) in impossible:
-            cells = ["-"] * len(OPERATIONS)
-        else:
+    for kind, title in KINDS.items():
+        cells = ["-"] * len(OPERATIONS)
+        if kind not in impossible:
             cells = [
-                words.get((operation, (version, name))) or _cell(operation, (version, name), counts[operation])
+                words.get((operation, kind)) or _cell(operation, kind, sampled[operation], every[operation])
                 for operation in OPERATIONS
             ]
-        lines.append(f"| {version} | {title} | {' | '.join(cells)} |")
+        lines.append(f"| {kind[0]} | {title} | {' | '.join(cells)} |")
     reasons: dict[str, list[str]] = {}
-    for (version, name), reason in impossible.items():
-        reasons.setdefault(reason, []).append(KINDS[version, name])
+    for kind, reason in impossible.items():
+        reasons.setdefault(reason, []).append(KINDS[kind])
     notes = [f"\\-: no {' and no '.join(names)}, because {reason}." for reason, names in reasons.items()]
     return "\n".join([*lines, "", *notes])
 
 
-def _cell(operation: str, kind: Kind, counts: Counter[Kind]) -> str:
+def _counts(cases: dict[str, list[Case]]) -> dict[str, Counter[Kind]]:
+    """The number of cases of each operation and kind."""
+    counts: dict[str, Counter[Kind]] = {operation: Counter() for operation in OPERATIONS}
+    for evidence in EVIDENCE:
+        counts[evidence.operation] += evidence.count(cases)
+    return counts
+
+
+def _cell(operation: str, kind: Kind, sampled: Counter[Kind], every: Counter[Kind]) -> str:
     if operation == "resolve" and kind in RESOLVED:
         return "not needed"
     if operation == "write" and kind == (3, "upgraded"):
         return "never on 3"
-    return f"yes ({counts[kind]})" if counts[kind] else "no test"
+    return f"{sampled[kind]} of {every[kind]}" if every[kind] else "no test"
 
 
 def _impossible() -> dict[Kind, str]:
@@ -273,12 +315,20 @@ def with_table(text: str) -> str:
     """Puts the table between the markers of a document."""
     before, rest = text.split(START)
     _, after = rest.split(END)
-    return f"{before}{START}\n{support_table()}\n{END}{after}"
+    return f"{before}{START}\n{support_table(collect_cases())}\n{END}{after}"
 
 
 def main() -> None:
-    """Updates README.md."""
-    README.write_text(with_table(README.read_text(encoding="utf-8")), encoding="utf-8")
+    """Writes the table into README.md, or checks it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing, and fail if README.md is out of date")
+    arguments = parser.parse_args()
+    text = README.read_text(encoding="utf-8")
+    current = with_table(text)
+    if not arguments.check:
+        README.write_text(current, encoding="utf-8")
+    elif text != current:
+        raise SystemExit("the support table of README.md is out of date: run .venv/bin/python scripts/support_table.py")
 
 
 if __name__ == "__main__":

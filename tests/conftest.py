@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# A build server tries the same examples each time; a developer's machine looks for new ones.
+# A build server runs the same examples each time; a developer's machine tries new ones.
 hypothesis.settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     hypothesis.settings.load_profile("ci")
@@ -33,12 +33,12 @@ def table_name(spark: SparkSession) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def no_strays(request: pytest.FixtureRequest) -> Iterator[None]:
-    """No table that a test made or changed may have a file that its metadata does not name."""
+    """Fails a test that leaves a file which the metadata of its table does not name."""
     if "spark" not in request.fixturenames or request.node.get_closest_marker("strays"):
         yield
         return
     if "table_name" in request.fixturenames:
-        request.getfixturevalue("table_name")  # its table is dropped after the look at it
+        request.getfixturevalue("table_name")  # so that its table is dropped after this check
     warehouse: Path = request.getfixturevalue("warehouse")
     tables = Tables(warehouse / "db")
     yield
@@ -47,7 +47,7 @@ def no_strays(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def session_zone(spark: SparkSession) -> Iterator[Callable[[str], None]]:
-    """Sets the session's time zone, until the test is over."""
+    """Sets the session's time zone until the test ends."""
     before = str(spark.conf.get("spark.sql.session.timeZone"))
     yield lambda name: spark.conf.set("spark.sql.session.timeZone", name)
     spark.conf.set("spark.sql.session.timeZone", before)

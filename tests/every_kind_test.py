@@ -1,4 +1,4 @@
-"""Every verb over every kind of equality delete, once: the larger matrices vary the layout, this one the verb."""
+"""Every verb over every kind of equality delete. The larger matrices vary the layout; this one varies the verb."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from rowdelta.encoding import DeleteEncoding
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import VECTORS, create, one_file
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def test_rows_are_changed_over_deletes_by_key(
 
 
 @pytest.mark.parametrize(("version", "encoding"), KINDS)
-def test_a_compacted_table_is_read_by_stock_iceberg(
+def test_plain_spark_reads_a_compacted_table(
     spark: SparkSession, table_name: str, version: int, encoding: rd.Encoding
 ) -> None:
     table = make(spark, table_name, version, encoding)
@@ -82,7 +82,7 @@ def test_positions_from_before_an_upgrade_are_compacted(spark: SparkSession, tab
 
 
 @pytest.mark.parametrize(("version", "encoding"), STANDARD)
-def test_stock_iceberg_reads_standard_deletes(
+def test_plain_spark_reads_standard_deletes(
     spark: SparkSession, table_name: str, version: int, encoding: rd.Encoding
 ) -> None:
     make(spark, table_name, version, encoding)
@@ -90,7 +90,7 @@ def test_stock_iceberg_reads_standard_deletes(
 
 
 @pytest.mark.parametrize(("version", "encoding"), REFUSED)
-def test_stock_iceberg_refuses_what_it_does_not_know(
+def test_plain_spark_refuses_what_it_does_not_know(
     spark: SparkSession, table_name: str, version: int, encoding: rd.Encoding
 ) -> None:
     table = make(spark, table_name, version, encoding)

@@ -1,4 +1,4 @@
-"""The examples, run as they are, each on a warehouse of its own in the shared Spark."""
+"""Runs the example programs unchanged, each on its own warehouse in the shared Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

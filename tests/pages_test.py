@@ -1,4 +1,4 @@
-"""The code of README and docs, run from top to bottom, each page in a folder of its own."""
+"""Runs the code of README and docs from top to bottom, each page in its own folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from scripts.support_table import README
 from tests.support.examples import DOCS, EVENTS, blocks, inside, run
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -116,7 +116,7 @@ def test_an_iceberg_that_is_too_old_is_refused(spark: SparkSession, monkeypatch:
 
 
 def run_script(script: str, folder: Path) -> str:
-    """Runs a script in a process of its own, where no Spark runs yet, and gives its output."""
+    """Runs a script in another process, where no Spark runs yet, and returns its output."""
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True, cwd=folder
     ).stdout

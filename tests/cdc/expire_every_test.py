@@ -8,7 +8,7 @@ import pytest
 
 import rowdelta as rd
 from tests.support.events import EventFolder, event
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import EDV, create, set_properties, stored_files
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from rowdelta.cli.pipeline_config import read_config
 from rowdelta.cli.pipeline_run import _format
 from rowdelta.spark import run_sql
 from tests.support.events import event
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.settings import settings
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import rowdelta as rd
 from tests.support.events import EventFolder, event
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.sampling import examples
 from tests.support.tables import EDV, create, head
 
@@ -41,7 +41,7 @@ class Change:
 
 
 def batches(key: tuple[str, ...], *, ties: bool) -> st.SearchStrategy[list[list[Change]]]:
-    """Batches of changes; without ties, each change of a batch has an age of its own."""
+    """Batches of changes; without ties, no two changes of a batch are equally new."""
     regions = st.sampled_from(REGIONS[:2] if "region" in key else REGIONS)
     numbers = st.one_of(st.integers(0, 5), st.sampled_from([63, 64, 65535, 65536, 2**40]))
     change = st.builds(Change, numbers, regions, st.integers(-9, 9), st.booleans(), st.integers(0, 3 if ties else 99))

@@ -8,7 +8,7 @@ import pytest
 
 import rowdelta as rd
 from tests.support.events import EventFolder, event
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import EDV, create
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def test_commits_of_others_to_the_published_branch_are_followed(
     events = EventFolder(tmp_path)
     events.add([event("u", None, {"id": 1, "v": "new"})])
     events.run(spark, table, **BRANCHES)
-    spark.sql(f"DELETE FROM {table_name} WHERE id = 2")  # by stock Iceberg, on main, after all was published
+    spark.sql(f"DELETE FROM {table_name} WHERE id = 2")  # by plain Spark on main, after everything is published
     events.add([event("u", None, {"id": 3, "v": "new"}), event("c", None, {"id": 4, "v": "new"})])
     events.run(spark, table, **BRANCHES)
     spark.catalog.refreshTable(table_name)

@@ -12,7 +12,7 @@ import pytest
 import rowdelta as rd
 from rowdelta.change import apply
 from tests.support.events import EventFolder, event
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import EDV, create
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rowdelta.change import IntegerBatch, check_keys, integer_batches
-from tests.support.frames import assert_same_rows
+from rowdelta.change import IntegerBatch, bind_keys, collect_integer_batches
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import EDV, create, one_file
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def test_few_keys_and_many_keys_give_the_same_batches(
     frame = spark.createDataFrame(rows, "id bigint, region string")
 
     def found() -> dict[tuple[object, ...], tuple[list[int], bool, int]]:
-        batches = integer_batches(check_keys(table._handle, frame, "id", "partition"))
+        batches = collect_integer_batches(bind_keys(table._handle, frame, "id", "partition"))
         return {batch.partition: (batch.keys.tolist(), batch.has_null, batch.rows) for batch in batches}
 
     few = found()
@@ -64,10 +64,10 @@ def test_many_keys_that_are_no_vector_never_come_to_the_driver(
     module = importlib.import_module("rowdelta.change.key_writer")
 
     def noted(given: KeyInput) -> list[IntegerBatch]:
-        collected.append(integer_batches(given))
+        collected.append(collect_integer_batches(given))
         return collected[-1]
 
-    monkeypatch.setattr(module, "integer_batches", noted)
+    monkeypatch.setattr(module, "collect_integer_batches", noted)
     columns = "id bigint, region string"
     table = create(spark, table_name, columns, partitioned_by, version=version, properties=properties)
     rows = [(i, "a") for i in [*range(10), None]]

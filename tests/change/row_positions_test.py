@@ -9,11 +9,12 @@ import pyarrow as pa
 import pytest
 
 import rowdelta as rd
-from rowdelta.change import KnownFiles, open_target, places_of
-from rowdelta.change.row_positions import NamedFiles
+from rowdelta.change import ListedFilesLocator, choose_locator, open_target
+from rowdelta.change.row_positions import PathLocator
 from rowdelta.codec import spark_hashes
 from rowdelta.spark import arrow_frame
 from tests.support.copies import KINDS, Kind, numbered, numbered_copies
+from tests.support.oracle import assert_same_ids
 from tests.support.tables import create, one_file, stored_files
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def limits(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
 
 def run(pair: Copies, statement: str) -> None:
     rd.sql(pair.spark, statement.replace("{t}", pair.ours))
-    pair.stock(statement)
+    pair.plain_spark(statement)
     pair.assert_same()
 
 
@@ -63,8 +64,8 @@ def test_every_way_gives_what_iceberg_sql_gives(
     with numbered_copies(spark, "region", kind) as pair:
         pair.ids_compared = 20
         target = open_target(pair.table._handle)
-        places = places_of(target, target.rows())
-        assert isinstance(places, NamedFiles if way == "paths" else KnownFiles)
+        places = choose_locator(target, target.rows())
+        assert isinstance(places, PathLocator if way == "paths" else ListedFilesLocator)
         assert getattr(places, "one_by_one", None) == {"rows": True, "words": False, "paths": None}[way]
         numbered(spark, 15, 26).selectExpr("*", "'x' more").createOrReplaceTempView("positions_changes")
         run(pair, "DELETE FROM {t} WHERE a = 2")
@@ -102,7 +103,7 @@ def test_files_whose_hashes_are_equal_are_numbered(spark: SparkSession, monkeypa
         table = pair.table
         table.delete_keys(spark.createDataFrame([(1,), (18,)], "id bigint"), "id", scope="global").execute()
         table.resolve().execute()
-        pair.stock("DELETE FROM {t} WHERE id IN (1, 18)")
+        pair.plain_spark("DELETE FROM {t} WHERE id IN (1, 18)")
         assert {row.id for row in spark.table(pair.ours).collect()} == {
             row.id for row in spark.table(pair.theirs).collect()
         }
@@ -126,4 +127,4 @@ def test_rows_of_a_partition_whose_column_was_dropped_must_be_rewritten_before_t
     table.compact(options={"rewrite-all": "true"}).execute()
     table.delete("id = 1").execute()
     for frame in (table.read(), spark.table(table_name)):
-        assert sorted(row.id for row in frame.collect()) == [0, 0, 2, 2]
+        assert_same_ids(frame, [0, 0, 2, 2])

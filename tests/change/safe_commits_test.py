@@ -13,7 +13,7 @@ import pytest
 import rowdelta as rd
 from rowdelta.change import apply_change as changes
 from rowdelta.iceberg.file_io import FileIO
-from tests.support.frames import rows
+from tests.support.oracle import ids, rows
 from tests.support.tables import EDV, append_ids, create, keys, one_file, stored_files
 
 if TYPE_CHECKING:
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 
     from rowdelta.change import Operation, Result
     from rowdelta.iceberg import RowChange, Snapshot, TableHandle
-
-
-def ids(table: rd.Table) -> list[int]:
-    return sorted(row.id for row in table.read(columns=["id"]).collect())
 
 
 @pytest.mark.strays("the storage removes nothing")

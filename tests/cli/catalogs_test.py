@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import rowdelta as rd
 from rowdelta.cli.app import app
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 
 if TYPE_CHECKING:
     from pathlib import Path

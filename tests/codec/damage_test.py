@@ -1,4 +1,4 @@
-"""Damaged bytes are refused with a FormatError or decoded to something that agrees with itself.
+"""Damaged bytes raise a FormatError, or decode to a consistent value.
 
 `scripts/fuzz_codec.py` does the same for as long as one likes.
 """

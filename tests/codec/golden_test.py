@@ -1,4 +1,4 @@
-"""Every golden file of bytes gives what is known about it, or is refused where it must be."""
+"""Every golden file decodes to the facts about it, or is refused where it must be."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_who_can_read_the_table_follows_its_version_and_its_vectors(spark: Spark
     set_properties(spark, table_name, format__version="3", write_delete_equality__vector_enabled="true")
     assert table.debt().readers == "engines that read equality deletes"
     table.delete_keys(keys(spark, 5_000), key="id").execute()
-    debt = table.debt()  # a vector beyond all bounds stops nobody
+    debt = table.debt()  # a vector beyond all bounds blocks no reader
     told = [(kind["content"], kind["encoding"]) for kind in json.loads(debt.to_json())["kinds"]]
     assert sorted(told) == [("equality", "equality-delete-vector"), ("equality", "full-row")]
     assert debt.readers == "engines that read equality deletes"

@@ -1,4 +1,4 @@
-"""What is advised, by the numbers alone."""
+"""The advice that follows from given numbers."""
 
 from __future__ import annotations
 

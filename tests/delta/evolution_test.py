@@ -7,7 +7,7 @@ import pytest
 import rowdelta as rd
 from rowdelta.iceberg import build_row_filter, scan_size
 from tests.support.delta_tables import delta_rows, iceberg_rows
-from tests.support.frames import assert_same_rows, rows
+from tests.support.oracle import assert_same_rows, rows
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from pyspark.sql import functions as F  # noqa: N812
 import rowdelta as rd
 from rowdelta.codec import DeletionVectorDescriptor, decode_dv, read_puffin, to_vector_blob
 from tests.support.delta_tables import GoldenDelta, delta_rows, golden_delta_tables, iceberg_rows, install_delta
-from tests.support.frames import assert_same_rows
 from tests.support.golden import GOLDEN, MISSING
+from tests.support.oracle import assert_same_rows
 
 if TYPE_CHECKING:
     from pathlib import Path

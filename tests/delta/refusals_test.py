@@ -32,7 +32,7 @@ def delta(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 def _copy(spark: SparkSession, delta: Path, folder: Path, change: Callable[[str], str] = str) -> Path:
-    """A copy of the table with its log rewritten; Delta's checksums of versions are left out."""
+    """A copy of the table with its log rewritten, without Delta's checksums of versions."""
     target = folder / "copy"
     for file in delta.rglob("*"):
         if file.is_file() and not file.name.endswith(".crc"):
@@ -169,7 +169,7 @@ def test_two_conversions_at_once_do_not_add_a_commit_twice(
     spark.range(0, 10, 1, 1).write.format("delta").save(str(path))
     rd.from_delta(spark, path, table_name).execute()
     spark.range(10, 20, 1, 1).write.format("delta").mode("append").save(str(path))
-    attempt = importlib.import_module("rowdelta.iceberg.commit")._Attempt
+    attempt = importlib.import_module("rowdelta.iceberg.commit_attempt").CommitAttempt
     run = attempt._run
     once: list[int] = []
 

@@ -11,7 +11,7 @@ import pytest
 import rowdelta as rd
 from rowdelta.delta.progress import DeltaProgress
 from tests.support.delta_tables import delta_rows, iceberg_rows, log_actions
-from tests.support.frames import assert_same_rows, rows
+from tests.support.oracle import assert_same_rows, rows
 from tests.support.tables import stored_files
 
 if TYPE_CHECKING:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rowdelta.iceberg import footer
-from rowdelta.iceberg.cache import Recent
-from rowdelta.iceberg.metadata import History, parse_metadata
+from rowdelta.iceberg.cache import LruCache
+from rowdelta.iceberg.metadata import parse_metadata
+from rowdelta.iceberg.snapshots import History
 from rowdelta.read import key_loader as key_sets
-from tests.support.frames import rows
+from tests.support.oracle import rows
 from tests.support.tables import EDV, append_ids, create, keys, live_vectors
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ COMMITS = 12
 
 
 def test_what_is_used_stays_and_the_rest_goes() -> None:
-    recent = Recent[str]()
+    recent = LruCache[str, str]()
     recent.put("live", "a")
     recent.put("gone", "b")
     for _ in range(8):
@@ -35,7 +37,7 @@ def test_what_is_used_stays_and_the_rest_goes() -> None:
 
 
 def test_of_too_many_the_one_used_longest_ago_goes() -> None:
-    recent = Recent[int]()
+    recent = LruCache[str, int]()
     for number in range(4096):
         recent.put(str(number), number)
     recent.get("0")
@@ -43,6 +45,35 @@ def test_of_too_many_the_one_used_longest_ago_goes() -> None:
     assert recent.get("0") == 0
     assert recent.get("1") is None
     assert len(recent) == 4096
+
+
+def test_sizes_count_where_they_are_measured_and_one_value_stays_however_large() -> None:
+    recent = LruCache[str, bytes](10, len, 3)
+    for key, value in [("a", b"1234"), ("b", b"12"), ("a", b"12345678"), ("c", b"12")]:
+        recent.put(key, value)
+    assert (recent.size, "b" in recent) == (10, False)
+    recent.put("large", bytes(20))
+    assert (recent.size, len(recent)) == (20, 1)
+    recent.put("d", b"123")
+    recent.after_change()
+    assert (recent.size, len(recent)) == (3, 1)
+    recent.remove("d")
+    recent.remove("d")
+    assert (recent.size, len(recent)) == (0, 0)
+
+
+def test_any_number_of_threads_may_use_a_cache() -> None:
+    recent = LruCache[int, int](50)
+
+    def use(start: int) -> None:
+        for number in range(start, start + 2000):
+            recent.put(number % 97, number % 97)
+            assert recent.get(number % 89) in {None, number % 89}
+            recent.after_change() if number % 200 == 0 else recent.remove(number % 7)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(use, range(0, 400, 100)))
+    assert recent.size == len(recent) <= 50
 
 
 def test_history_is_read_when_it_is_asked_for(spark: SparkSession, table_name: str) -> None:
@@ -71,7 +102,7 @@ def test_history_is_read_when_it_is_asked_for(spark: SparkSession, table_name: s
 
 @pytest.mark.parametrize("one_by_one", [0, 1, 32])
 def test_snapshots_come_one_by_one_or_all_at_once(*, one_by_one: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rowdelta.iceberg.metadata._READ_ONE_BY_ONE", one_by_one)
+    monkeypatch.setattr("rowdelta.iceberg.snapshots._READ_ONE_BY_ONE", one_by_one)
     every = {number: _snapshot(number, number - 1 or None) for number in range(1, 6)}
     asked: list[int | str] = []
 
@@ -161,8 +192,8 @@ def test_keys_are_forgotten_with_their_files(spark: SparkSession, table_name: st
     (vector,) = live_vectors(table)
     assert table.read().count() == 9
     assert key_sets._cache.get(vector.path) is not None
-    size = key_sets._cache._bytes
+    size = key_sets._cache.size
     table.resolve().execute()
     assert key_sets._cache.get(vector.path) is None
-    assert key_sets._cache._bytes == size - 8
+    assert key_sets._cache.size == size - 8
     assert table.read().count() == 9

@@ -9,7 +9,7 @@ import pytest
 
 import rowdelta as rd
 from tests.support.events import EventFolder, event
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_ids, assert_same_rows
 from tests.support.tables import EDV, append_ids, create
 
 if TYPE_CHECKING:
@@ -46,13 +46,13 @@ def test_use_does_not_move_an_open_table(
 ) -> None:
     table, other = twins
     untouched = spark.table(f"{other}.snapshots").collect()
-    assert sorted(row.id for row in table.read().collect()) == list(range(5))
-    assert sorted(row.id for row in table.read(snapshot_id=table.metadata.current_snapshot_id).collect()) == [*range(5)]
+    assert_same_ids(table.read(), range(5))
+    assert_same_ids(table.read(snapshot_id=table.metadata.current_snapshot_id), range(5))
     assert table.delete("id = 0").execute().rows_deleted == 1
     table.view("seen")
     changes = spark.createDataFrame([(1, "new"), (9, "new")], "id bigint, v string")
     table.upsert(changes, "id").execute()
-    assert sorted(row.id for row in spark.table("seen").collect()) == [1, 2, 3, 4, 9]
+    assert_same_ids(spark.table("seen"), [1, 2, 3, 4, 9])
     events = EventFolder(tmp_path)
     events.add([event("d", {"id": 2, "v": ""}, None), "no JSON"])
     events.run(spark, table, branch="ingest", publish="main", on_bad="quarantine")

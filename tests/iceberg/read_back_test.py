@@ -11,8 +11,9 @@ import rowdelta as rd
 from rowdelta.codec import bitmap_from_sorted as bitmap
 from rowdelta.codec import encode_vector as rd_encode
 from rowdelta.iceberg import vector_manifests
-from rowdelta.iceberg.manifests import with_encoding
+from rowdelta.iceberg.manifest_entries import add_encoding_field
 from rowdelta.iceberg.vector_manifests import VectorManifests
+from tests.support.oracle import assert_same_ids
 from tests.support.tables import EDV, append_ids, create, head, keys, live_vectors, set_properties, stored_files
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 def without_ids(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema in which Iceberg does not find the fields of a data file."""
-    made = with_encoding(schema)
+    made = add_encoding_field(schema)
     data_file = next(entry for entry in made["fields"] if entry["name"] == "data_file")["type"]
     for known in data_file["fields"]:
         if known["name"] == "file_format":
@@ -35,7 +36,7 @@ def without_ids(schema: dict[str, Any]) -> dict[str, Any]:
 
 def without_paths(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema that no entry fits."""
-    made = with_encoding(schema)
+    made = add_encoding_field(schema)
     data_file = next(entry for entry in made["fields"] if entry["name"] == "data_file")["type"]
     data_file["fields"] = [known for known in data_file["fields"] if known["name"] != "file_path"]
     return made
@@ -49,13 +50,13 @@ def test_a_manifest_that_cannot_be_read_is_not_committed(
     append_ids(spark, table_name, range(3))
     before, files = head(table), stored_files(table)
     with monkeypatch.context() as patch:
-        patch.setattr(vector_manifests, "with_encoding", broken)
+        patch.setattr(vector_manifests, "add_encoding_field", broken)
         with pytest.raises(rd.FormatError, match=r"Iceberg cannot read the manifests|an entry without 'file_path'"):
             table.delete_keys(keys(spark, 1), "id").execute()
     assert head(table) == before
     assert stored_files(table) == files
     assert table.delete_keys(keys(spark, 1), "id").execute().vectors == 1
-    assert sorted(row.id for row in table.read().collect()) == [0, 2]
+    assert_same_ids(table.read(), [0, 2])
 
 
 def test_delete_files_that_hold_something_else_are_not_committed(
@@ -100,4 +101,4 @@ def test_lost_places_come_back_though_the_summary_counts_no_equality_delete(
     assert [entry.content_offset for entry in live_vectors(table)] == [None, None]
     table.delete("id = 4").execute()
     assert None not in [entry.content_offset for entry in live_vectors(table)]
-    assert sorted(row.id for row in table.read().collect()) == [0, 3, 5, 7]
+    assert_same_ids(table.read(), [0, 3, 5, 7])

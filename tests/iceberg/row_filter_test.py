@@ -1,4 +1,4 @@
-"""Predicates that Iceberg cannot express are left out of its filters, whatever Spark thinks of them."""
+"""Filters for Iceberg omit the predicates that Iceberg cannot express, whatever Spark makes of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables with equality deletes that other engines wrote: resolved, stock Iceberg reads the rows of facts.json."""
+"""Equality deletes that other engines wrote: after `resolve`, Iceberg's reader finds the rows of facts.json."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 
 import rowdelta as rd
 from tests.read.golden_read_test import as_facts_write_it, fingerprints
-from tests.support.frames import assert_same_rows
 from tests.support.golden import GOLDEN, MISSING
 from tests.support.golden_tables import golden_tables, install
+from tests.support.oracle import assert_same_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,10 +31,10 @@ def test_a_golden_table_is_resolved(spark: SparkSession, warehouse: Path, name: 
     assert result.equality_deletes > 0
     assert result.verified
     assert table.delete_files().where("content = 'equality'").isEmpty()
-    stock = spark.table(table.name)
-    assert_same_rows(fingerprints(stock), expected)
+    resolved = spark.table(table.name)
+    assert_same_rows(fingerprints(resolved), expected)
     if "live_rows" in case.facts:
-        found = [tuple(as_facts_write_it(value) for value in row) for row in stock.collect()]
+        found = [tuple(as_facts_write_it(value) for value in row) for row in resolved.collect()]
         assert sorted(found, key=repr) == sorted(map(tuple, case.facts["live_rows"]), key=repr)
     else:
-        assert stock.count() == case.facts["rows_live"]
+        assert resolved.count() == case.facts["rows_live"]

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rowdelta.cli.app import app
-from tests.support.frames import rows
+from tests.support.oracle import assert_same_rows, rows
 from tests.support.tables import EDV, append_ids, create, head, keys
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def test_the_commands_plan_run_and_tell(spark: SparkSession, table_name: str, wa
     found = told("compact", "--option", "rewrite-all=true", "--strategy", "sort", "--sort-order", "id DESC")
     assert (found["data_files_rewritten"], found["data_files_added"]) == (2, 1)
     assert "0 data files rewritten" in run("compact")
-    assert rows(spark.table(table_name)) == live
+    assert_same_rows(spark.table(table_name), live)
     bad = runner.invoke(app, ["compact", table_name, "--warehouse", str(warehouse), "--option", "rewrite-all"])
     assert bad.exit_code == 2
     assert "is not an option" in " ".join(bad.output.replace("│", " ").split())

@@ -13,7 +13,7 @@ from rowdelta.iceberg import call_procedure, stage_rows
 from rowdelta.iceberg.content_files import from_java, to_java
 from rowdelta.maintenance import compact
 from rowdelta.maintenance.verify import compare_rows
-from tests.support.frames import rows
+from tests.support.oracle import assert_same_rows, ids, rows
 from tests.support.tables import (
     EDV,
     added_files,
@@ -43,11 +43,7 @@ def table(spark: SparkSession, table_name: str, request: pytest.FixtureRequest) 
     return made
 
 
-def ids(table: rd.Table) -> list[int]:
-    return sorted(row.id for row in table.read(columns=["id"]).collect())
-
-
-def stock_ids(table: rd.Table) -> list[int]:
+def plain_spark_ids(table: rd.Table) -> list[int]:
     return sorted(row.id for row in table._handle.spark.table(table.name).collect())
 
 
@@ -66,7 +62,7 @@ def test_appends_and_keys_during_a_resolve_are_kept(
     assert result.equality_deletes == 1
     assert ids(table) == sorted([*(i for i in LEFT if i != 4), 3])
     assert table.resolve().execute().equality_deletes == 1
-    assert stock_ids(table) == sorted([*(i for i in LEFT if i != 4), 3])
+    assert plain_spark_ids(table) == sorted([*(i for i in LEFT if i != 4), 3])
 
 
 def test_a_state_is_published_only_without_the_keys_that_came_during_the_resolve(
@@ -80,7 +76,7 @@ def test_a_state_is_published_only_without_the_keys_that_came_during_the_resolve
         result = ingest.resolve(publish="main").execute()
     assert (result.published, result.equality_deletes, result.positions) == ("main", 3, 4)
     assert head(table) == head(ingest) == result.snapshot_id
-    assert stock_ids(table) == [i for i in LEFT if i not in {4, 5}]
+    assert plain_spark_ids(table) == [i for i in LEFT if i not in {4, 5}]
 
 
 def test_positions_deleted_during_a_resolve_are_kept(
@@ -91,7 +87,7 @@ def test_positions_deleted_during_a_resolve_are_kept(
     with just_before_commit(monkeypatch, lambda: other.delete("id IN (5, 13)").execute()):
         result = table.resolve().execute()
     assert result.equality_deletes == 1
-    assert stock_ids(table) == [i for i in LEFT if i != 5]
+    assert plain_spark_ids(table) == [i for i in LEFT if i != 5]
     files = table.delete_files().select("referenced_data_file", "format").collect()
     if table.metadata.format_version > 2:
         assert len(files) == len({row.referenced_data_file for row in files})
@@ -104,7 +100,7 @@ def test_a_file_dropped_during_a_resolve_takes_its_positions_with_it(
     with just_before_commit(monkeypatch, lambda: spark.sql(f"DELETE FROM {table.name} WHERE id < 10")):
         result = table.resolve().execute()
     assert (result.positions, result.equality_deletes) == (1, 1)
-    assert stock_ids(table) == [i for i in LEFT if i >= 10]
+    assert plain_spark_ids(table) == [i for i in LEFT if i >= 10]
     assert {row.dangling for row in table.delete_files().collect()} == {False}
     strays = stored_files(table) - before
     assert sum("deletes" in path for path in strays) == 1, "files of the first try are left"
@@ -144,7 +140,7 @@ def test_a_dead_file_goes_whatever_others_do_with_it_meanwhile(
     assert not any(row.dangling for row in table.delete_files().where("content = 'position'").collect()) or version == 2
     table.resolve().execute()
     table.remove_dangling().execute()
-    assert stock_ids(table) == left
+    assert plain_spark_ids(table) == left
     assert spark.table(f"{table_name}.data_files").where(f"file_path = '{dead[0].path}'").isEmpty() == (
         change != "again"
     )
@@ -192,7 +188,7 @@ def test_a_rewrite_that_began_before_a_delete_and_ends_during_its_resolve_does_n
         result = table.resolve().execute()
     assert result.equality_deletes == 1
     assert result.positions == len({*gone} & {*range(10)})
-    assert stock_ids(table) == [i for i in range(10) if i not in gone]
+    assert plain_spark_ids(table) == [i for i in range(10) if i not in gone]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +207,7 @@ def test_a_rewrite_that_ends_after_a_resolve_is_refused_by_iceberg(
         table.resolve().execute()
         with pytest.raises(Py4JJavaError, match=refusal):
             commit()
-        assert stock_ids(table) == [i for i in range(10) if i not in gone]
+        assert plain_spark_ids(table) == [i for i in range(10) if i not in gone]
         spark.sql(f"DROP TABLE {name} PURGE")
 
 
@@ -219,14 +215,14 @@ def test_a_compaction_during_a_resolve_makes_it_start_again(
     spark: SparkSession, table: rd.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if table.metadata.format_version > 2:
-        table.resolve().execute()  # stock Iceberg cannot compact beside a vector
+        table.resolve().execute()  # plain Spark cannot compact beside a vector
         table.delete_keys(keys(spark, 4), "id", encoding="full-row").execute()
     call = f"CALL lake.system.rewrite_data_files(table => '{table.name}', options => map('rewrite-all', 'true'))"
     expected = ids(table)
     with just_before_commit(monkeypatch, lambda: spark.sql(call)):
         result = table.resolve().execute()
     assert result.files_scanned == 0  # the compaction applied the keys
-    assert stock_ids(table) == expected
+    assert plain_spark_ids(table) == expected
     assert table.delete_files().where("content = 'equality'").count() == 0
 
 
@@ -242,7 +238,7 @@ def test_conflicts_without_end_are_an_error_and_leave_nothing(
     with pytest.raises(rd.CommitConflictError, match="again and again"):
         table.resolve().execute()
     assert (head(table), stored_files(table)) == state
-    assert rows(table.read()) == live
+    assert_same_rows(table.read(), live)
 
 
 @pytest.mark.parametrize("change", ["append", "keys", "positions"])
@@ -269,7 +265,7 @@ def test_what_others_commit_during_a_compaction_is_kept(
     assert done
     assert result.verified
     assert result.equality_deletes == (2 if change == "keys" else 1)
-    assert stock_ids(table) == (sorted([*LEFT, 50]) if change == "append" else [i for i in LEFT if i != 5])
+    assert plain_spark_ids(table) == (sorted([*LEFT, 50]) if change == "append" else [i for i in LEFT if i != 5])
     assert set(table.refresh().metadata.branches) == {"main"}
     assert table.delete_files().isEmpty()
 
@@ -295,7 +291,7 @@ def test_a_compaction_without_verification_lets_iceberg_decide(
     assert result.data_files_rewritten > 0
     assert ids(table) == [i for i in LEFT if i != 5]
     table.resolve().execute()
-    assert stock_ids(table) == [i for i in LEFT if i != 5]
+    assert plain_spark_ids(table) == [i for i in LEFT if i != 5]
 
 
 def test_a_race_that_is_lost_when_the_branch_moves_starts_the_compaction_again(
@@ -312,7 +308,7 @@ def test_a_race_that_is_lost_when_the_branch_moves_starts_the_compaction_again(
     monkeypatch.setattr("rowdelta.maintenance.compact.fast_forward", late)
     assert table.compact(options={"rewrite-all": "true"}).execute().verified
     assert len(done) == 2
-    assert stock_ids(table) == [*LEFT, 50]
+    assert plain_spark_ids(table) == [*LEFT, 50]
 
 
 def test_a_conflict_that_iceberg_wraps_is_a_conflict(table: rd.Table) -> None:

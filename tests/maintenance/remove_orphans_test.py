@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
+from tests.support.oracle import assert_same_ids
 from tests.support.tables import append_ids, create, keys, set_properties, stored_files
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def test_orphans_are_listed_then_removed_and_live_vectors_stay(spark: SparkSessi
     assert (result.files_removed, result.orphan_files) == (2, plan.orphan_files)
     assert [(now.groups_done, now.files_done, now.files) for now in seen] == [(1, 2, 2)]
     assert before - stored_files(table) == {str(path.relative_to(folder)) for path in stray}
-    assert sorted(row.id for row in table.read().collect()) == sorted(set(range(100)) - {1, 2, 7})
+    assert_same_ids(table.read(), set(range(100)) - {1, 2, 7})
 
 
 def test_scratch_files_that_this_process_needs_are_no_orphans(spark: SparkSession, table_name: str) -> None:

@@ -1,4 +1,4 @@
-"""Format version x delete encoding x key x layout: after maintenance, stock Iceberg reads the rows of the model."""
+"""Format version x delete encoding x key x layout: after maintenance, Iceberg's reader finds the rows of the model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.read.conformance_test import (
     mixed,
     name,  # noqa: F401 - a fixture
 )
-from tests.support.frames import rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import VECTORS, create
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def scenario(
 
 
 @pytest.mark.parametrize("scenario", CASES, indirect=True, ids=named)
-def test_stock_iceberg_reads_a_resolved_table_as_the_model_has_it(spark: SparkSession, scenario: Scenario) -> None:
+def test_iceberg_reader_finds_the_rows_of_the_model_after_resolve(spark: SparkSession, scenario: Scenario) -> None:
     table = scenario.table
     for told in (alone, mixed):
         told(scenario)
@@ -52,19 +52,19 @@ def test_stock_iceberg_reads_a_resolved_table_as_the_model_has_it(spark: SparkSe
         result = table.resolve(verify=False).execute()
         assert result.equality_deletes > 0
         assert {row.content for row in table.delete_files().select("content").collect()} <= {"position"}
-        assert repr(rows(spark.table(table.name))) == repr(scenario.expected())
+        assert_same_rows(spark.table(table.name), scenario.expected())
 
 
 @pytest.mark.parametrize("scenario", CASES[::5], indirect=True, ids=named)
-def test_stock_iceberg_reads_rewritten_deletes_and_compacted_files_as_the_model_has_them(
+def test_iceberg_reader_finds_the_rows_of_the_model_after_rewrites_and_compaction(
     spark: SparkSession, scenario: Scenario
 ) -> None:
     table = scenario.table
     alone(scenario)
-    expected = repr(scenario.expected())
+    expected = scenario.expected()
     table.rewrite_deletes("full-row", verify=False).execute()
-    assert repr(rows(spark.table(table.name))) == expected
+    assert_same_rows(spark.table(table.name), expected)
     result = table.compact(options={"rewrite-all": "true"}, verify=False).execute()
     assert result.equality_deletes > 0
-    assert repr(rows(spark.table(table.name))) == expected
+    assert_same_rows(spark.table(table.name), expected)
     assert table.delete_files().isEmpty()

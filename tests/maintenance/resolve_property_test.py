@@ -1,4 +1,4 @@
-"""Random histories with maintenance in between: stock Iceberg reads what the model has."""
+"""Random histories with maintenance in between: Iceberg's reader finds the rows of the model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.read.property_test import HISTORIES, Step, without
-from tests.support.frames import rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import VECTORS, create, one_file
 
 if TYPE_CHECKING:
@@ -47,6 +47,6 @@ def test_maintenance_at_any_time_changes_no_row(
             elif action == "rewrite":
                 table.rewrite_deletes("full-row", verify=False).execute()
         table.resolve(verify=False).execute()
-        assert rows(spark.table(name)) == sorted(live, key=repr)
+        assert_same_rows(spark.table(name), live)
     finally:
         spark.sql(f"DROP TABLE {name} PURGE")

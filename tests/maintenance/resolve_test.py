@@ -12,7 +12,7 @@ from rowdelta.change.position_files import Written
 from rowdelta.iceberg import ContentFile
 from rowdelta.maintenance.resolve_attempt import find_deleted_rows
 from rowdelta.read import live_rows
-from tests.support.frames import assert_same_rows, rows
+from tests.support.oracle import assert_same_rows, rows
 from tests.support.tables import EDV, VECTORS, append_ids, create, head, keys, one_file, plan_of, stored_files
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def content(table: rd.Table) -> list[tuple[str, str, int]]:
 
 
 def ids(spark: SparkSession, name: str) -> list[int]:
-    """What stock Iceberg reads."""
+    """The ids that plain Spark reads."""
     return sorted(row.id for row in spark.table(name).select("id").collect())
 
 
@@ -57,7 +57,7 @@ def test_every_encoding_becomes_positions_in_one_snapshot(spark: SparkSession, t
     assert result.verified
     assert result.rows_deleted == 0
     assert table.refresh().metadata.snapshots[result.snapshot_id or 0].parent_id == before
-    assert rows(spark.table(table_name)) == live
+    assert_same_rows(spark.table(table_name), live)
     # On version 3 the vector of the file takes up what was deleted before; on version 2 there are two files.
     expected = [("position", "deletion-vector", 6)] if version > 2 else None
     assert content(table) == (expected or [("position", "position", 2), ("position", "position", 4)])
@@ -130,7 +130,7 @@ def test_files_without_a_live_row_go(
     if version > 2:
         assert content(table) == [("position", "deletion-vector", 1)]
     assert ids(spark, table_name) == left
-    assert rows(table.read(columns=["id"])) == rows(table.read(columns=["id"], snapshot_id=before))
+    assert_same_rows(table.read(columns=["id"]), table.read(columns=["id"], snapshot_id=before))
 
 
 def test_a_dead_file_that_iceberg_does_not_find_stops_the_resolve(
@@ -183,8 +183,8 @@ def test_a_row_inserted_with_or_after_a_delete_stays(spark: SparkSession, table_
     table.upsert(changes, key="id", delete_when="op = 'D'").execute()
     append_ids(spark, table_name, [2], "later")
     table.resolve().execute()
-    stock = [(0, "old"), (1, "same commit"), (2, "later"), (3, "old"), (4, "old")]
-    assert_same_rows(spark.table(table_name), stock)
+    expected = [(0, "old"), (1, "same commit"), (2, "later"), (3, "old"), (4, "old")]
+    assert_same_rows(spark.table(table_name), expected)
 
 
 def test_a_predicate_limits_it_to_partitions(spark: SparkSession, table_name: str) -> None:
@@ -197,7 +197,7 @@ def test_a_predicate_limits_it_to_partitions(spark: SparkSession, table_name: st
     result = table.resolve("region = 'EU'").execute()
     assert (result.equality_deletes, result.positions, result.left_out) == (1, 1, ())
     assert [kind for kind, _, _ in content(table)] == ["equality", "position"]
-    assert rows(table.read()) == live
+    assert_same_rows(table.read(), live)
     before = head(table)
     with pytest.raises(rd.InputError, match="only in part"):
         table.resolve("id = 2").execute()
@@ -211,7 +211,7 @@ def test_a_predicate_limits_it_to_partitions(spark: SparkSession, table_name: st
     assert result.snapshot_id is None
     assert result.left_out
     assert before != table.resolve().execute().snapshot_id
-    assert rows(spark.table(table_name)) == [row for row in live if row[0] != 3]
+    assert_same_rows(spark.table(table_name), [row for row in live if row[0] != 3])
 
 
 def test_groups_are_committed_one_by_one_with_partial_progress(
@@ -253,7 +253,7 @@ def test_an_interrupted_run_leaves_a_valid_table_and_no_stray_file(
 
     with pytest.raises(KeyboardInterrupt):
         table.resolve(memory="1m", partial_progress=partial, progress=interrupt).execute()
-    assert rows(table.read()) == live
+    assert_same_rows(table.read(), live)
     if not partial:
         assert (head(table), stored_files(table)) == (before, files)
     # between writing the vectors and committing them
@@ -264,7 +264,7 @@ def test_an_interrupted_run_leaves_a_valid_table_and_no_stray_file(
             table.resolve().execute()
     assert (head(table), stored_files(table)) == state
     assert table.resolve().execute().positions == (1 if partial else 2)
-    assert rows(spark.table(table_name)) == live
+    assert_same_rows(spark.table(table_name), live)
 
 
 def _interrupted(_: object) -> None:

@@ -16,7 +16,7 @@ from rowdelta.encoding import DeleteEncoding
 from rowdelta.iceberg import Field, RowChange, snapshot_files
 from rowdelta.maintenance.equality_groups import EqualityGroup, find_obstacle
 from rowdelta.maintenance.rewrite_equality import write_key_file
-from tests.support.frames import rows
+from tests.support.oracle import assert_same_rows, rows
 from tests.support.tables import VECTORS, append_ids, create, head, keys, one_file, set_properties, stored_files
 
 if TYPE_CHECKING:
@@ -51,16 +51,16 @@ def test_full_rows_become_vectors_and_back_and_keep_their_age(
     result = table.rewrite_deletes("deletion-vector", delete_files="encoding = 'full-row'").execute()
     assert (result.equality_deletes, result.delete_files_added, result.verified) == (2, 2, True)
     assert found(table) == [(content, "equality-delete-vector", *rest) for content, _, *rest in before]
-    assert rows(table.read()) == live
+    assert_same_rows(table.read(), live)
     assert table.metadata.snapshots[result.snapshot_id or 0].operation == "replace"
     assert table.rewrite_deletes("hash-map", delete_files="partition = 'region=EU'").execute().equality_deletes == 1
-    assert rows(table.read()) == live
+    assert_same_rows(table.read(), live)
     assert table.rewrite_deletes("full-row").execute().equality_deletes == 2
     assert found(table) == before
     assert rows(spark.table(table_name)) == live  # standard once more
     assert table.rewrite_deletes("full-row").execute().snapshot_id is None
     table.resolve().execute()
-    assert rows(spark.table(table_name)) == live
+    assert_same_rows(spark.table(table_name), live)
 
 
 def test_composite_keys_become_hash_maps_and_back(spark: SparkSession, table_name: str) -> None:
@@ -83,9 +83,9 @@ def test_composite_keys_become_hash_maps_and_back(spark: SparkSession, table_nam
     assert "only one integer column fits" in skipped.skipped[0]
     assert table.rewrite_deletes("hash-map").execute().equality_deletes == 2
     assert {encoding for _, encoding, *_ in found(table)} == {"hash-map"}
-    assert rows(table.read()) == live
+    assert_same_rows(table.read(), live)
     assert table.rewrite_deletes("full-row").execute().equality_deletes == 2
-    assert rows(spark.table(table_name)) == live
+    assert_same_rows(spark.table(table_name), live)
 
 
 def test_zeros_with_a_sign_and_every_nan_become_keys_of_hash_maps(spark: SparkSession, table_name: str) -> None:
@@ -123,7 +123,7 @@ def test_many_position_deletes_become_one_for_each_data_file(spark: SparkSession
     result = table.rewrite_deletes(min_input_files=3).execute()
     assert (result.position_deletes, result.delete_files_added) == (7, 2)
     assert sorted(records for _, _, records, _ in found(table)) == [30, 31]
-    assert rows(spark.table(table_name)) == live
+    assert_same_rows(spark.table(table_name), live)
     assert table.rewrite_deletes().execute().snapshot_id is None
 
 
@@ -141,17 +141,17 @@ def test_positions_become_vectors_after_an_upgrade(spark: SparkSession, table_na
     result = table.rewrite_deletes(target_encoding="deletion-vector").execute()
     assert result.position_deletes == 2
     assert [(content, encoding) for content, encoding, *_ in found(table)] == [("position", "deletion-vector")] * 2
-    assert rows(spark.table(table_name)) == live
+    assert_same_rows(spark.table(table_name), live)
     table.delete("id = 5").execute()
     table.delete("id = 105").execute()  # the vectors are in two Puffin files now
     live = rows(spark.table(table_name))
     assert table.delete_files().select("path").distinct().count() == 2
     assert table.rewrite_deletes().execute().delete_files_added == 2
     assert table.delete_files().select("path").distinct().count() == 1
-    assert rows(spark.table(table_name)) == live
+    assert_same_rows(spark.table(table_name), live)
     assert table.rewrite_deletes(min_input_files=1, target_size=1).execute().delete_files_added == 2
     assert table.delete_files().select("path").distinct().count() == 2
-    assert rows(spark.table(table_name)) == live
+    assert_same_rows(spark.table(table_name), live)
 
 
 def test_puffin_files_of_the_target_size_stay_unless_they_are_mostly_dead(spark: SparkSession, table_name: str) -> None:
@@ -176,7 +176,7 @@ def test_puffin_files_of_the_target_size_stay_unless_they_are_mostly_dead(spark:
     table.delete("id IN (2, 102, 202, 402)").execute()
     assert len({row.path for row in files_of_vectors(table)}) == 2
     assert merged(size) == "1 merged by data file", "the first has one live vector of four"
-    assert rows(spark.table(table_name)) == [row for row in live if row[0] not in {2, 102, 202, 402}]
+    assert_same_rows(spark.table(table_name), [row for row in live if row[0] not in {2, 102, 202, 402}])
 
 
 def files_of_vectors(table: rd.Table) -> Sequence[DeleteEntry]:
@@ -214,18 +214,18 @@ def test_deletes_are_chosen_by_size_and_partitions_of_times_stay_what_they_are(
     )
     assert "2 merged by data file" in str(chosen.plan())
     assert chosen.execute().position_deletes == 2
-    assert rows(spark.table(table_name)) == live
+    assert_same_rows(spark.table(table_name), live)
     set_properties(spark, table_name, format__version="3")
     table.refresh()
     assert table.rewrite_deletes().execute().position_deletes == 4
-    assert rows(spark.table(table_name)) == live
+    assert_same_rows(spark.table(table_name), live)
     assert table.resolve().execute().positions == 2
-    assert rows(spark.table(table_name)) == live
+    assert_same_rows(spark.table(table_name), live)
     places = {(row.encoding, row.partition) for row in table.delete_files().collect()}
     assert {encoding for encoding, _ in places} == {"deletion-vector"}
     assert len(places) == 2
     assert table.compact(options={"rewrite-all": "true"}).execute().data_files_added == 2
-    assert rows(spark.table(table_name)) == live
+    assert_same_rows(spark.table(table_name), live)
     assert table.delete_files().isEmpty()
 
 

@@ -1,4 +1,4 @@
-"""Tables whose metadata or delete files are wrong, or right in ways that readers get wrong."""
+"""Tables whose metadata or delete files are wrong, or correct but easy to misread."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Format version x delete encoding x key x layout: every table reads as stock Iceberg reads its equivalent.
+"""Format version x delete encoding x key x layout: every table reads as Iceberg reads its equivalent.
 
-The oracle of a case is the same history with standard deletes, read by stock Iceberg; a model in plain Python, with
-sequence numbers and partitions of its own, must agree with both. What cannot be is listed in `IMPOSSIBLE`.
+The oracle of a case is Iceberg's reader on the same history with standard deletes. A model in plain Python, which has
+its own sequence numbers and partitions, must agree with both. `IMPOSSIBLE` lists the combinations that are refused.
 """
 
 # ruff: noqa: DTZ001 - PySpark takes and gives times without a zone
@@ -17,7 +17,7 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.encoding import DeleteEncoding
-from tests.support.frames import rows
+from tests.support.oracle import assert_same_rows, rows
 from tests.support.tables import VECTORS, added_files, append_files, create, delete_positions
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Donor:
 
 @dataclass
 class Model:
-    """The rows of a table and their ages and partitions, by the words of the spec."""
+    """The rows of a table with their sequence numbers and partitions, as the spec defines them."""
 
     layout: Layout
     buckets: dict[str, int]
@@ -196,7 +196,7 @@ class Model:
 
 
 class Scenario:
-    """One history, told to a table and to the model at once."""
+    """One history, applied to a table and to the model."""
 
     def __init__(self, table: rd.Table, layout: Layout, key: str, encoding: rd.Encoding, donor: Donor) -> None:
         self.table, self.name, self.layout = table, table.name, layout
@@ -220,7 +220,7 @@ class Scenario:
         self.model.append(appended(number))
 
     def delete(self, *where: tuple[int, int], absent: bool = False) -> None:
-        """Deletes keys, each given by its number and its place; and a key that no row has."""
+        """Deletes keys, each given by its number and its place; with `absent`, also a key that no row has."""
         keys = [row for row in appended(9) if (row["uid"] % 10, row["uid"] % 100 // 10) in where]
         keys += [self._absent()] if absent else []
         scope: rd.Scope = "global" if self.model.has_other_specs else "auto"
@@ -267,7 +267,7 @@ def alone(scenario: Scenario) -> None:
 
 
 def mixed(scenario: Scenario) -> None:
-    """Positions go too, of rows that equality deletes had already taken and of others; then keys again."""
+    """Positions are deleted as well, some of them of rows that are already deleted by key; then keys again."""
     scenario.delete_positions(0, 3, 13, 20, 113, 134, 200, 204)
     scenario.append(3)
     scenario.delete((1, 0), (3, 2), (4, 3), absent=True)
@@ -318,24 +318,24 @@ def make_donor(spark: SparkSession, name: str, layout: Layout) -> Donor:
 
 @dataclass(frozen=True)
 class Reading:
-    """What stock Iceberg, rowdelta and the model say of one table."""
+    """The rows of one table by Iceberg's reader, by rowdelta and by the model."""
 
-    stock: Rows
+    iceberg: Rows
     rowdelta: Rows
     model: Rows
 
 
 def read(scenario: Scenario) -> Reading:
-    """Both readers in one job."""
-    stock, ours = scenario.spark.table(scenario.name), scenario.table.read()
-    assert stock.dtypes == ours.dtypes
-    found = rows(stock.selectExpr("true", "*").unionAll(ours.selectExpr("false", "*")))
+    """Collects the rows of both readers in one job."""
+    iceberg, ours = scenario.spark.table(scenario.name), scenario.table.read()
+    assert iceberg.dtypes == ours.dtypes
+    found = rows(iceberg.selectExpr("true", "*").unionAll(ours.selectExpr("false", "*")))
     return Reading([row[1:] for row in found if row[0]], [row[1:] for row in found if not row[0]], scenario.expected())
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _fresh_deletes(spark: SparkSession) -> Iterator[None]:
-    """Iceberg 1.12 keeps the keys that it has read, also those of a column whose type changes: then none is found."""
+    """Iceberg 1.12 caches the keys that it has read. After a type change of their column, it finds none of them."""
     spark.conf.set("spark.sql.iceberg.executor-cache.delete-files.enabled", "false")
     yield
     spark.conf.unset("spark.sql.iceberg.executor-cache.delete-files.enabled")
@@ -362,7 +362,7 @@ def oracle(spark: SparkSession, donors: Callable[[str], Donor]) -> Callable[[str
 
 
 @pytest.mark.parametrize(("version", "encoding", "key", "layout"), CASES)
-def test_a_table_reads_as_stock_iceberg_reads_its_equivalent(
+def test_a_table_reads_as_the_iceberg_reader_reads_its_equivalent(
     spark: SparkSession,
     name: str,
     donors: Callable[[str], Donor],
@@ -374,15 +374,15 @@ def test_a_table_reads_as_stock_iceberg_reads_its_equivalent(
     layout: str,
 ) -> None:
     for reading in oracle(key, layout):
-        assert repr(reading.stock) == repr(reading.model)
-        assert repr(reading.rowdelta) == repr(reading.stock)
+        assert_same_rows(reading.iceberg, reading.model)
+        assert_same_rows(reading.rowdelta, reading.iceberg)
     if (version, encoding) == (2, "full-row"):
         return  # that is the oracle itself
     table = create(spark, name, COLUMNS, LAYOUTS[layout].partitioned_by, version=version, properties=VECTORS)
     scenario = Scenario(table, LAYOUTS[layout], key, encoding, donors(layout))
     for told, expected in zip((alone, mixed), oracle(key, layout), strict=True):
         told(scenario)
-        assert repr(rows(scenario.table.read())) == repr(expected.stock)
+        assert_same_rows(scenario.table.read(), expected.iceberg)
 
 
 @pytest.mark.parametrize(("version", "encoding", "key", "reason"), IMPOSSIBLE)

@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
-from rowdelta.change import integer_batches
-from tests.support.frames import assert_same_rows
+from rowdelta.change import collect_integer_batches
+from tests.support.oracle import assert_same_rows, ids
 from tests.support.tables import VECTORS, create, head, one_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
-
-
-def ids(table: rd.Table, **how: Any) -> list[int]:
-    return sorted(row[0] for row in table.read(columns=["id"], **how).collect())
 
 
 # Columns that are widened later, by the type before and after.
@@ -114,7 +110,7 @@ def test_columns_may_have_any_name(spark: SparkSession, table_name: str, partiti
 
 @pytest.fixture
 def zone(spark: SparkSession) -> Iterator[Any]:
-    """Sets the session's time zone, until the test is over."""
+    """Sets the session's time zone until the test ends."""
     before = str(spark.conf.get("spark.sql.session.timeZone"))
     yield lambda name: spark.conf.set("spark.sql.session.timeZone", name)
     spark.conf.set("spark.sql.session.timeZone", before)
@@ -151,5 +147,5 @@ def test_times_without_a_zone_are_the_same_keys_in_every_zone(
     if encoding == "full-row":
         return
     epoch = dt.datetime(1970, 1, 1)
-    batch = integer_batches(table.delete_keys(one_file(spark, values, "id int, k timestamp_ntz"), "k")._keys)
+    batch = collect_integer_batches(table.delete_keys(one_file(spark, values, "id int, k timestamp_ntz"), "k")._keys)
     assert batch[0].keys.tolist() == sorted((hour - epoch) // dt.timedelta(microseconds=1) for hour in HOURS)

@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - what everybody calls it
 
 import rowdelta as rd
-from tests.support.frames import assert_same_rows
 from tests.support.golden import GOLDEN, MISSING
 from tests.support.golden_tables import GoldenTable, golden_tables, install
+from tests.support.oracle import assert_same_rows
 from tests.support.reduced_tables import write_file_table
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def test_no_golden_table_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_golden_table_reads_as_facts_say_and_as_stock_iceberg_reads_it(
+def test_a_golden_table_reads_as_its_facts_and_the_iceberg_reader_say(
     spark: SparkSession, warehouse: Path, name: str
 ) -> None:
     case, table = open_table(spark, warehouse, name)
@@ -103,17 +103,17 @@ def test_an_older_snapshot_has_the_rows_that_the_engine_counted(
 
 
 @pytest.mark.parametrize("name", ["mytable", "equality_delete_par_1"])
-def test_every_snapshot_of_a_history_of_equality_deletes_reads_as_stock_iceberg_reads_it(
+def test_every_snapshot_of_a_history_of_equality_deletes_reads_as_the_iceberg_reader_says(
     spark: SparkSession, warehouse: Path, name: str
 ) -> None:
     _, table = open_table(spark, warehouse, name)
     for snapshot_id, snapshot in table.metadata.snapshots.items():
         if not Path(snapshot.manifest_list or "").is_file():  # one that upstream did not keep
             continue
-        stock = spark.sql(f"SELECT * FROM {table.name} VERSION AS OF {snapshot_id}")
+        expected = spark.sql(f"SELECT * FROM {table.name} VERSION AS OF {snapshot_id}")
         live = table.read(snapshot_id=snapshot_id)
-        assert live.columns == stock.columns
-        assert_same_rows(live, stock)
+        assert live.columns == expected.columns
+        assert_same_rows(live, expected)
 
 
 @pytest.mark.parametrize("source", POSITION_DELETE_FILES, ids=lambda source: source.name)

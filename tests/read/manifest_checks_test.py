@@ -1,4 +1,4 @@
-"""What the manifests of a snapshot may and may not say of its deletes."""
+"""Which claims about deletes a snapshot's manifests may make, and which are refused."""
 
 from __future__ import annotations
 

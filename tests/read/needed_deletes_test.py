@@ -1,4 +1,4 @@
-"""Deletes that can find no row are not read: their files may even be gone."""
+"""Deletes that match no row are not read: their files may even be missing."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import rowdelta as rd
 from rowdelta.change import open_target
 from rowdelta.errors import TableError
 from rowdelta.read import needed_deletes as applicable
-from rowdelta.read.needed_deletes import needed_deletes
-from tests.support.frames import assert_same_rows
+from rowdelta.read.needed_deletes import find_needed_deletes
+from tests.support.oracle import assert_same_ids, assert_same_rows
 from tests.support.tables import EDV, append_ids, create, keys, one_file, plan_of
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ ENCODINGS = ["full-row", "deletion-vector"]
 
 
 def remove_newest_delete(table: rd.Table) -> None:
-    """Takes the newest delete file away from under the table."""
+    """Removes the newest delete file of the table."""
     (newest,) = table.delete_files().orderBy("sequence", ascending=False).limit(1).collect()
     Path(newest["path"].removeprefix("file:")).unlink()
 
 
 def reopened(spark: SparkSession, table: rd.Table) -> rd.Table:
-    """The table without anything that was kept of it."""
+    """The table without anything that is cached for it."""
     return rd.table(spark, table.name)
 
 
@@ -112,7 +112,7 @@ def test_a_widened_key_is_compared_with_the_bounds_of_old_files(spark: SparkSess
     table.delete_keys(keys(spark, 3), "id").execute()
     table.delete_keys(keys(spark, 2**40), "id").execute()
     remove_newest_delete(table)
-    assert sorted(row.id for row in reopened(spark, table).read().collect()) == [0, 1, 2, 4]
+    assert_same_ids(reopened(spark, table).read(), [0, 1, 2, 4])
 
 
 def test_a_key_that_old_files_do_not_have_may_be_anything_there(spark: SparkSession, table_name: str) -> None:
@@ -138,8 +138,8 @@ def test_where_looking_at_all_files_costs_more_every_delete_is_needed(
     table.delete_keys(spark.createDataFrame([(3,), (90,)], "id int"), "id").execute()
     files = open_target(table._handle).files
     assert files is not None
-    assert needed_deletes(table._handle, files, frozenset()) == ()  # no file is read
+    assert find_needed_deletes(table._handle, files, frozenset()) == ()  # no file is read
     for name, value in (("_OPEN", 0), ("_LOOKED_AT_AT_MOST", 0)):
         with monkeypatch.context() as patch:
             patch.setattr(applicable, name, value)
-            assert needed_deletes(table._handle, files, frozenset()) == files.equality_deletes
+            assert find_needed_deletes(table._handle, files, frozenset()) == files.equality_deletes

@@ -1,4 +1,4 @@
-"""Keys of small delete files are read without Spark, and only where that takes none of Iceberg's rules."""
+"""Keys of small delete files are read without Spark, but only where Iceberg's rules still hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg import DeleteEntry, Field
 from rowdelta.read import parquet_keys as module
-from rowdelta.read.parquet_keys import parquet_keys
+from rowdelta.read.parquet_keys import read_parquet_keys
 
 UTC = dt.timezone.utc
 
@@ -57,13 +57,13 @@ def column(kind: str, *path: str) -> Field:
 )
 def test_keys_are_sorted_distinct_integers(kind: str, array: pa.Array, keys: list[int]) -> None:
     handle, entries = files(one=array)
-    found = parquet_keys(handle, entries, column(kind))["one"]
+    found = read_parquet_keys(handle, entries, column(kind))["one"]
     assert (found.keys.tolist(), found.has_null) == (keys, False)
 
 
 def test_a_null_is_a_key_and_many_files_are_read_together() -> None:
     handle, entries = files(a=pa.array([3, None, 1]), b=pa.array([None], pa.int64()), c=pa.array([4]))
-    found = parquet_keys(handle, entries, column("long"))
+    found = read_parquet_keys(handle, entries, column("long"))
     assert {name: (keys.keys.tolist(), keys.has_null) for name, keys in found.items()} == {
         "a": ([1, 3], True),
         "b": ([], True),
@@ -73,13 +73,13 @@ def test_a_null_is_a_key_and_many_files_are_read_together() -> None:
 
 def test_what_takes_icebergs_rules_is_left_to_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     handle, entries = files(days=pa.array([dt.date(2024, 1, 1)]), seconds=pa.array([1], pa.timestamp("s")))
-    assert parquet_keys(handle, entries, column("timestamp")) == {}  # once a date, or another unit
+    assert read_parquet_keys(handle, entries, column("timestamp")) == {}  # once a date, or another unit
     handle, (good,) = files(good=pa.array([1, 2]))
-    assert parquet_keys(handle, [good], replace(column("long"), id=8)) == {}  # the file does not have the column
-    assert parquet_keys(handle, [good], column("long", "inside", "key")) == {}
-    assert parquet_keys(handle, [replace(good, file_format="AVRO")], column("long")) == {}
+    assert read_parquet_keys(handle, [good], replace(column("long"), id=8)) == {}  # the file does not have the column
+    assert read_parquet_keys(handle, [good], column("long", "inside", "key")) == {}
+    assert read_parquet_keys(handle, [replace(good, file_format="AVRO")], column("long")) == {}
     damaged = SimpleNamespace(io=SimpleNamespace(read=lambda *_: b"PAR1 and nothing more"))
-    assert parquet_keys(damaged, [good], column("long")) == {}  # type: ignore[arg-type]
+    assert read_parquet_keys(damaged, [good], column("long")) == {}  # type: ignore[arg-type]
     monkeypatch.setattr(module, "MOST_BYTES_TOGETHER", 2 * good.file_size_in_bytes)
     handle, three = files(a=pa.array([1, 2]), b=pa.array([1, 2]), c=pa.array([1, 2]))
-    assert list(parquet_keys(handle, three, column("long"))) == ["a", "b"]
+    assert list(read_parquet_keys(handle, three, column("long"))) == ["a", "b"]

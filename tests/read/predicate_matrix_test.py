@@ -20,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import rowdelta as rd
 from rowdelta.iceberg import build_row_filter
 from rowdelta.iceberg.content_files import to_java
+from tests.support.oracle import assert_same_ids
 from tests.support.tables import EDV, added_files, append_files, create, head, plan_of
 
 if TYPE_CHECKING:
@@ -360,9 +361,9 @@ def test_structs_and_whole_partitions(spark: SparkSession, table_name: str) -> N
     upper = [Predicate(some.sql.upper(), some.of) for some in NESTED]
     check(upper, found(upper, table.read))
     assert table.delete("P = 5 OR P > 6").execute().delete_files_added == 0
-    assert sorted(row.id for row in table.read().collect()) == [0, 1, 2, 3, 6, 7, 9]
+    assert_same_ids(table.read(), [0, 1, 2, 3, 6, 7, 9])
     assert table.delete("s LIKE 'a%' OR s > 'x'").execute().delete_files_added == 0
-    assert sorted(row.id for row in table.read().collect()) == [2, 3, 7]
+    assert_same_ids(table.read(), [2, 3, 7])
 
 
 def test_filters_on_floats_skip_files_all_the_same(spark: SparkSession, table_name: str) -> None:
@@ -370,7 +371,7 @@ def test_filters_on_floats_skip_files_all_the_same(spark: SparkSession, table_na
     for predicate, pushed in ((is_("k", ">", 1.0), "k > 1.0"), (is_("f", "=", 0.0), "f >= -0.0")):
         frame = table.read(predicate.sql)
         assert pushed in re.findall(r"filters=(.*?), groupedBy", plan_of(frame))[0]
-        assert sorted(row.id for row in frame.collect()) == predicate.ids
+        assert_same_ids(frame, predicate.ids)
     assert "k > 1.0" not in plan_of(table.read().where("k > 1.0")).split("filters=")[1].split("groupedBy")[0]
 
 
@@ -394,7 +395,7 @@ def test_maintenance_of_some_partitions_leaves_that_of_null_alone(spark: SparkSe
     # Iceberg takes the null partition for a match of this one, and cannot read its vector.
     done = table.compact(data_files="p < 2 OR p > 5", options={"rewrite-all": "true"}).execute()
     assert done.equality_deletes == 1
-    assert sorted(row.id for row in table.read().collect()) == [1, 2, 3]
+    assert_same_ids(table.read(), [1, 2, 3])
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -505,7 +506,7 @@ def test_a_merge_follows_sql_where_its_condition_names_more_than_keys(spark: Spa
         roll_back(table, start)
     ids = "SELECT cast(id AS int) AS id FROM range(11)"
     rd.sql(spark, f"MERGE INTO {table_name} t USING ({ids}) x ON t.id = x.id AND t.O.K > 1.0D WHEN MATCHED THEN DELETE")
-    assert sorted(row.id for row in table.read().collect()) == [n for n in range(len(ROWS)) if n not in field.ids]
+    assert_same_ids(table.read(), [n for n in range(len(ROWS)) if n not in field.ids])
 
 
 def test_a_read_of_an_older_schema_finds_what_sql_finds(spark: SparkSession, table_name: str) -> None:
@@ -525,7 +526,7 @@ def test_hidden_columns_keep_their_comments_and_prefixes_work_in_partitions_by_a
     rows = [(1, NAN, ("a", 1.0)), (2, 2.0, (None, 2.0)), (3, 3.0, None), (4, None, ("y", NAN))]
     spark.createDataFrame(rows, "id int, k double, o struct<s: string, x: double>").writeTo(table_name).append()
     frame = table.read("NOT (o.s LIKE 'a%') OR o.s > 'x' OR k > 2.5")
-    assert sorted(row.id for row in frame.collect()) == [1, 3, 4]
+    assert_same_ids(frame, [1, 3, 4])
     for read in (frame, table.read()):
         assert [field.metadata.get("comment") for field in read.schema] == [None, "how much", "both"]
     assert table.delete("NOT (o.s LIKE 'a%') AND o.x > 2.0").execute().rows_deleted == 1

@@ -13,8 +13,15 @@ from hypothesis import strategies as st
 
 from rowdelta.read import unpack_words
 from rowdelta.read.delete_joins import SIDE, container_condition, container_probe
-from rowdelta.read.merged_keys import NULL_CONTAINER, Level, MergedKeys, container_table, merge, value_table
-from tests.support.frames import rows
+from rowdelta.read.merged_keys import (
+    NULL_CONTAINER,
+    Level,
+    MergedKeys,
+    make_container_table,
+    make_value_table,
+    merge_levels,
+)
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import VECTORS, create, one_file
 
 if TYPE_CHECKING:
@@ -54,7 +61,7 @@ def newest(some: list[Level]) -> dict[int | None, int]:
 @given(levels(), st.booleans())
 @settings(max_examples=400)
 def test_merged_keys_are_sorted_distinct_and_of_the_newest_age(some: list[Level], ages_matter: bool) -> None:  # noqa: FBT001
-    merged, expected = merge(some, ages_matter=ages_matter), newest(some)
+    merged, expected = merge_levels(some, ages_matter=ages_matter), newest(some)
     null = expected.pop(None, None)
     known = {key: age for key, age in expected.items() if key is not None}
     assert merged.keys.dtype == np.int64
@@ -98,7 +105,7 @@ def around(keys: set[int | None]) -> set[int | None]:
 @settings(max_examples=300, deadline=None)
 def test_a_bit_of_the_container_table_is_set_for_deleted_keys_alone(some: list[Level], ages_matter: bool) -> None:  # noqa: FBT001
     expected = newest(some)
-    table = container_table(merge(some, ages_matter=ages_matter))
+    table = make_container_table(merge_levels(some, ages_matter=ages_matter))
     for key in around(set(expected)):
         deleted_at = expected.get(key)
         if not ages_matter:
@@ -113,7 +120,7 @@ def test_a_bit_of_the_container_table_is_set_for_deleted_keys_alone(some: list[L
 @given(levels(), st.booleans())
 @settings(max_examples=300)
 def test_the_value_table_holds_every_key_and_its_age(some: list[Level], ages_matter: bool) -> None:  # noqa: FBT001
-    table, expected = value_table(merge(some, ages_matter=ages_matter)), newest(some)
+    table, expected = make_value_table(merge_levels(some, ages_matter=ages_matter)), newest(some)
     found = table["key"].to_pylist()
     assert len(found) == len(set(found))
     assert set(found) == set(expected)
@@ -160,7 +167,7 @@ def test_the_sql_of_bitmaps_finds_what_the_lookup_finds(spark: SparkSession, nul
     """One query over every edge: the expressions of `filters.py` beside `bit_lookup`."""
     keys = np.array(sorted({*EDGES, *(-edge for edge in EDGES), LOWEST, HIGHEST}), np.int64)
     some = [Level(5, keys[::2]), Level(9, keys[::3], has_null=nullable)]
-    table = container_table(merge(some, ages_matter=True))
+    table = make_container_table(merge_levels(some, ages_matter=True))
     probes = sorted(key for key in around(set(keys.tolist())) if key is not None)
     asked = [(key, age) for key in [*probes, *([None] if nullable else [])] for age in (4, 5, 8, 9)]
     frame = spark.createDataFrame(asked, "key bigint, __rd_age bigint")
@@ -235,7 +242,7 @@ def test_any_history_leaves_the_rows_that_the_model_has(
                 continue
             table.delete_keys(frame, step.key, encoding=step.encoding, scope="partition").execute()
             live = without(spark, live, step, partitioned_by)
-        assert rows(table.read()) == sorted(live, key=repr)
+        assert_same_rows(table.read(), live)
     finally:
         spark.sql(f"DROP TABLE {name} PURGE")
 
@@ -243,7 +250,7 @@ def test_any_history_leaves_the_rows_that_the_model_has(
 def without(
     spark: SparkSession, live: list[tuple[int | None, str | None, str | None]], step: Step, partitioned_by: str
 ) -> list[tuple[int | None, str | None, str | None]]:
-    """All rows so far are older than the delete: what it names in its partition is gone."""
+    """All rows so far are older than the delete: those that it names in its partition are deleted."""
     places = partitions(spark, {*live, *step.rows}, partitioned_by)
     columns = [("k", "s").index(name) for name in step.key or ()]
     gone = {(places[row], *(row[column] for column in columns)) for row in step.rows}

@@ -15,7 +15,7 @@ import rowdelta as rd
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg import ContentFile
 from rowdelta.iceberg.content_files import to_java
-from tests.support.frames import assert_same_rows, rows
+from tests.support.oracle import assert_same_rows, ids, rows
 from tests.support.shared_files import share_ids
 from tests.support.tables import EDV, VECTORS, append_ids, create, head, keys, one_file, plan_of, set_properties
 
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
-
-
-def ids(table: rd.Table, **how: Any) -> list[int]:
-    return sorted(row[0] for row in table.read(columns=["id"], **how).collect())
 
 
 def make(spark: SparkSession, name: str, *, version: int = 3, partitioned_by: str = "") -> rd.Table:
@@ -162,7 +158,7 @@ def test_every_way_to_name_a_state_gives_its_rows(spark: SparkSession, table_nam
     assert ids(audit, timestamp=between) == [0, 1, 2, 3]
 
 
-def test_a_time_means_what_main_was_then_as_in_stock_iceberg(spark: SparkSession, table_name: str) -> None:
+def test_a_time_selects_the_snapshot_that_plain_spark_selects(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     moments = []
 
@@ -184,8 +180,8 @@ def test_a_time_means_what_main_was_then_as_in_stock_iceberg(spark: SparkSession
     wait()
     table.refresh()
     for moment, expected in zip(moments, ([0, 1], [0], [0], [0, 5]), strict=True):
-        stock = spark.sql(f"SELECT id FROM {table_name} TIMESTAMP AS OF '{moment:%Y-%m-%d %H:%M:%S.%f}'")
-        assert ids(table, timestamp=moment) == sorted(row[0] for row in stock.collect()) == expected
+        frame = spark.sql(f"SELECT id FROM {table_name} TIMESTAMP AS OF '{moment:%Y-%m-%d %H:%M:%S.%f}'")
+        assert ids(table, timestamp=moment) == sorted(row[0] for row in frame.collect()) == expected
     # A branch has no log: it is as if what is in it now had never been elsewhere.
     ingest = rd.table(spark, table_name, branch="ingest")
     assert [ids(ingest, timestamp=moment) for moment in moments] == [[0], [0], [0, 5], [0, 5]]
@@ -242,7 +238,7 @@ def test_deletes_by_a_column_that_is_dropped_later_still_apply(
     expected = [i for i in range(15) if i % 5 not in {1, 4} and (i % 5, i % 3) != (0, 0)] + [100]
     assert ids(table) == expected
     assert_same_rows(table.read(), spark.table(table_name))
-    # Stock Iceberg 1.12 cannot read this any more: "multiple fields for name k".
+    # Iceberg 1.12 cannot read this any more: "multiple fields for name k".
     spark.sql(f"ALTER TABLE {table_name} ADD COLUMN k bigint")
     spark.sql(f"INSERT INTO {table_name} VALUES (101, 's0', 1)")
     assert ids(table) == [*expected, 101]
@@ -300,7 +296,7 @@ def test_deletes_of_other_engines_by_fields_inside_structs_apply(
     delete_nested(spark, table, tmp_path / "two", [("s.a b", 2), ("s.t.u.c", "c2")])
     delete_nested(spark, table, tmp_path / "three", [("s.t.u.c", None)])
     expected = [i for i in range(9) if i % 4 != 1 and (i % 4, i % 3) != (2, 2)]
-    # No oracle here: stock Iceberg 1.12 gives other rows for `SELECT id` (none) than for `SELECT *`.
+    # No oracle here: Iceberg 1.12 gives other rows for `SELECT id` (none) than for `SELECT *`.
     assert ids(table) == expected
     assert [row.id for row in table.read(where="id < 4").orderBy("id").collect()] == [0, 3]
     before = head(table)
@@ -402,16 +398,16 @@ def test_a_view_name_that_another_view_took_over_is_left_alone(spark: SparkSessi
             spark.catalog.dropTempView(name)
 
 
-def test_stock_reads_see_a_commit_at_once(spark: SparkSession, table_name: str) -> None:
+def test_plain_spark_sees_a_commit_at_once(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, v string", version=2)
     append_ids(spark, table_name, range(4))
-    spark.sql(f"CREATE OR REPLACE TEMP VIEW stock_view AS SELECT * FROM {table_name}")
+    spark.sql(f"CREATE OR REPLACE TEMP VIEW plain_view AS SELECT * FROM {table_name}")
     cached = spark.table(table_name)
-    assert (spark.table(table_name).count(), spark.table("stock_view").count(), cached.count()) == (4, 4, 4)
+    assert (spark.table(table_name).count(), spark.table("plain_view").count(), cached.count()) == (4, 4, 4)
     table.delete_keys(keys(spark, 1), "id").execute()
     assert spark.table(table_name).count() == 3
-    assert spark.sql("SELECT * FROM stock_view").count() == 3
-    spark.catalog.dropTempView("stock_view")
+    assert spark.sql("SELECT * FROM plain_view").count() == 3
+    spark.catalog.dropTempView("plain_view")
 
 
 def test_snapshots_from_before_an_upgrade_read_right(spark: SparkSession, table_name: str) -> None:

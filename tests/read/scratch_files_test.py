@@ -1,4 +1,4 @@
-"""Scratch files of reads are gone when nobody can need them any more."""
+"""Scratch files of reads are removed once no reader can need them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 import rowdelta as rd
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg.scratch_files import ScratchFiles, in_use
+from tests.support.oracle import assert_same_ids
 from tests.support.tables import added_files, append_ids, create, delete_positions, keys, one_file
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def test_each_handle_has_scratch_files_of_its_own(spark: SparkSession, table_nam
         one, other = rd.table(spark, table_name), rd.table(spark, table_name)
         frames = [one.read(), other.read()]
         one._handle.scratch.remove()
-        assert sorted(row.id for row in frames[1].collect()) == [2, 3, 4, 5]
+        assert_same_ids(frames[1], [2, 3, 4, 5])
         other._handle.scratch.remove()
         spark.conf.set(SETTING, str(tmp_path / "a file"))
         (tmp_path / "a file").touch()

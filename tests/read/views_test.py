@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def test_a_view_is_known_by_its_session_and_not_by_an_address(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Python gives the address of an object that is gone to another one."""
+    """Python may give the address of a freed object to another one."""
     monkeypatch.setattr(views, "id", lambda _: 1, raising=False)
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(3))

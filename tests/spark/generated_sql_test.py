@@ -15,7 +15,7 @@ from pyspark.sql import types as T  # noqa: N812
 import rowdelta as rd
 from rowdelta.cdc import Shape
 from rowdelta.spark import quote, run_sql, select_sql, sql_column, string_literal, where_sql
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.settings import settings
 from tests.support.tables import VECTORS, create, one_file
 

@@ -208,7 +208,7 @@ def test_a_commit_fails_only_where_it_was_asked_for(
     def fails(*_: object) -> None:
         raise AnalysisException("no")
 
-    monkeypatch.setattr(sys.modules["rowdelta.iceberg.commit"], "pass_files", fails)
+    monkeypatch.setattr(sys.modules["rowdelta.iceberg.snapshot_update"], "pass_files", fails)
     text = told(lambda: created.update().set("amount", 0).where("id = 1").execute(), rd.TableError)
     assert text == "the snapshot cannot be made, nothing was committed: AnalysisException: no"
 

@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import ParseException
 
 import rowdelta as rd
-from tests.support.frames import rows
+from tests.support.oracle import rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

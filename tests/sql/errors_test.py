@@ -1,4 +1,4 @@
-"""What is wrong with a statement is said of the statement as it was written, although another text was run."""
+"""An error names places in the statement as the user wrote it, although Spark runs another text."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def places(message: str) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_errors_have_sparks_words_and_positions(pair: Pair, spark: SparkSession, statement: str) -> None:
     text = statement.replace("{t}", f"lake.{pair.live}.orders")
-    ours, stock = error(lambda: rd.sql(spark, text)), error(lambda: spark.sql(text))
+    ours, theirs = error(lambda: rd.sql(spark, text)), error(lambda: spark.sql(text))
     assert "__rowdelta" not in str(ours)
-    assert (ours.getCondition(), places(str(ours))) == (stock.getCondition(), places(str(stock)))
+    assert (ours.getCondition(), places(str(ours))) == (theirs.getCondition(), places(str(theirs)))
 
 
 def test_positions_are_those_before_values_took_the_place_of_parameters(pair: Pair, spark: SparkSession) -> None:

@@ -65,7 +65,7 @@ def test_merge_with_aliases_of_any_name(pair: Pair) -> None:
     )
 
 
-def test_merge_may_use_subqueries_where_stock_spark_may_not(pair: Pair) -> None:
+def test_merge_may_use_subqueries_where_plain_spark_may_not(pair: Pair) -> None:
     pair.rowdelta(
         "MERGE INTO lake.{db}.orders t USING (SELECT 1 AS one) ON t.id > one "
         "WHEN MATCHED AND t.id IN (SELECT max(id) FROM lake.{db}.orders) THEN DELETE "

@@ -1,4 +1,4 @@
-"""Values of parameters: one literal each, whatever is in them and wherever they stand."""
+"""Each parameter becomes one literal, whatever its value and wherever it stands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_value_is_not_read_together_with_its_neighbours(spark: SparkSession) -
 
 
 def test_an_update_with_a_negative_value_keeps_its_condition(spark: SparkSession, table_name: str) -> None:
-    """Two minus signs side by side would begin a comment, which takes all that follows away."""
+    """Two adjacent minus signs would begin a comment, which would hide the rest of the statement."""
     table = create(spark, table_name, "id bigint, v string")
     append_ids(spark, table_name, range(4), "10")
     statement = f"UPDATE {table_name} SET v = CAST(v -:d AS string) WHERE id = :id"
@@ -66,9 +66,9 @@ def test_values_and_types_are_those_of_pyspark(spark: SparkSession, zone: str) -
         spark.conf.set("spark.sql.session.timeZone", zone)
         for kind in ("TIMESTAMP_LTZ", "TIMESTAMP_NTZ"):
             spark.conf.set("spark.sql.timestampType", kind)
-            ours, stock = rd.sql(spark, query, values), spark.range(1).select(*map(F.lit, values))
-            assert [kind for _, kind in ours.dtypes] == [kind for _, kind in stock.dtypes]
-            assert list(ours.collect()[0]) == list(stock.collect()[0])
+            ours, theirs = rd.sql(spark, query, values), spark.range(1).select(*map(F.lit, values))
+            assert [kind for _, kind in ours.dtypes] == [kind for _, kind in theirs.dtypes]
+            assert list(ours.collect()[0]) == list(theirs.collect()[0])
     finally:
         spark.conf.unset("spark.sql.timestampType")
         spark.conf.set("spark.sql.session.timeZone", before)

@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import AnalysisException, ParseException
 
 import rowdelta as rd
-from tests.support.frames import assert_same_rows, rows
+from tests.support.oracle import assert_same_rows, rows
 from tests.support.table_pairs import GONE, Pair, make_pair
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def pair(spark: SparkSession) -> Iterator[Pair]:
     pair.drop()
 
 
-def test_stock_spark_refuses_what_rowdelta_reads(pair: Pair, spark: SparkSession) -> None:
+def test_plain_spark_refuses_what_rowdelta_reads(pair: Pair, spark: SparkSession) -> None:
     with pytest.raises(Exception, match=r"(?i)puffin|unsupported|cannot|format"):
         spark.table(f"lake.{pair.live}.orders").collect()
 
@@ -128,7 +128,7 @@ def test_new_tables_and_inserts_read_live_rows(pair: Pair, spark: SparkSession, 
     rd.sql(spark, f"WITH few AS (SELECT * FROM {name} WHERE id < 5) INSERT INTO {table_name} SELECT * FROM few")
     rd.sql(spark, f"INSERT INTO {table_name} TABLE {name}")
     copied = spark.table(table_name)
-    expected = pair.stock("SELECT * FROM lake.{db}.orders")
+    expected = pair.plain_spark("SELECT * FROM lake.{db}.orders")
     assert_same_rows(copied, expected.union(expected.where("id < 5")).union(expected))
     assert "DataSource" not in rd.sql(spark, f"EXPLAIN SELECT * FROM {name}").collect()[0][0].splitlines()[0]
 

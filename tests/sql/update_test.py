@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 import rowdelta as rd
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import create
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def test_update_with_subqueries(pair: Pair) -> None:
 
 def test_update_of_names_with_dots_spaces_and_backticks(spark: SparkSession, table_name: str) -> None:
     columns = "`the id` bigint, `a.b` int, s struct<`x.y`: int, `p q`: string, r: struct<`t``u`: int>>"
-    names = [f"{table_name}_{which}" for which in ("ours", "stock")]
+    names = [f"{table_name}_{which}" for which in ("ours", "theirs")]
     statement = (
         "UPDATE {t} AS `my t` SET `a.b` = `my t`.`a.b` + 1, `my t`.s.`x.y` = 7, s.`p q` = 'new', "
         "s.r.`t``u` = `my t`.`the id` "

@@ -1,4 +1,4 @@
-"""A table for rowdelta and an identical copy for Iceberg SQL: after the same statement both must hold the same rows."""
+"""A table for rowdelta and an identical copy for Iceberg SQL: the same statement must give the same rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import rowdelta as rd
-from tests.support.frames import assert_same_tables
+from tests.support.oracle import assert_same_tables
 from tests.support.shared_files import share
 from tests.support.tables import create
 
@@ -56,7 +56,7 @@ class Copies:
         """The one that rowdelta changes."""
         return rd.table(self.spark, self.ours)
 
-    def stock(self, statement: str) -> None:
+    def plain_spark(self, statement: str) -> None:
         """Runs a statement of Iceberg SQL on the copy; `{t}` stands for its name."""
         self.spark.sql(statement.replace("{t}", self.theirs))
 
@@ -71,7 +71,7 @@ class Copies:
             frame.coalesce(1).writeTo(name).append()
 
     def assert_same(self, after: Result | None = None, **numbers: int | None) -> None:
-        """Compares the whole tables, row lineage included; and the numbers of a result with those given."""
+        """Compares the whole tables with their row lineage, and the numbers of a result with those given."""
         table = self.table
         found, expected = (self.spark.table(name) for name in (self.ours, self.theirs))
         if table.metadata.format_version > 2:
@@ -83,7 +83,7 @@ class Copies:
             assert {name: getattr(after, name) for name in numbers} == numbers
 
     def _level(self, *tables: rd.Table) -> None:
-        """Iceberg SQL commits an empty snapshot where nothing matches: the other table gets one too, for its number."""
+        """Commits empty snapshots to equal sequence numbers: Iceberg SQL makes one where nothing matches."""
         heads = [table.metadata.head("main") for table in tables]
         numbers = [0 if found is None else found.sequence_number for found in heads]
         for table, number in zip(tables, numbers, strict=True):
@@ -104,7 +104,7 @@ def copies(
     kind: Kind = DV,
     properties: Mapping[str, str] | None = None,
 ) -> Iterator[Copies]:
-    """Makes two empty tables, and drops them in the end."""
+    """Creates two empty tables, and drops them at the end."""
     unique = uuid.uuid4().hex[:10]
     names = f"lake.db.ours_{unique}", f"lake.db.theirs_{unique}"
     settings = {**kind.properties, **(properties or {})}

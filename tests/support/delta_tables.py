@@ -22,7 +22,7 @@ _CLONED_FROM = "s3://test-bucket/tiny/clone_merge_deletion_vector_source"
 
 @dataclass(frozen=True)
 class GoldenDelta:
-    """A public Delta table and what is known of it."""
+    """A public Delta table and the facts about it."""
 
     id: str
     folder: Path
@@ -38,7 +38,7 @@ def golden_delta_tables() -> list[GoldenDelta]:
 
 
 def install_delta(table: GoldenDelta, folder: Path) -> str:
-    """Copies a table, with what its manifest says must be put right: test prefixes of files, and absolute paths."""
+    """Copies a table and corrects it: removes the test prefixes of files, and rewrites absolute paths."""
     target = folder / table.folder.name
     shutil.copytree(table.folder, target)
     for vector in target.rglob(f"{_TEST_PREFIX}*"):
@@ -70,7 +70,7 @@ def delta_rows(spark: SparkSession, path: str, versions: range | list[int]) -> D
 
 
 def iceberg_rows(spark: SparkSession, name: str, versions: range | list[int]) -> DataFrame:
-    """The rows of several Delta versions as Iceberg reads them, each by the snapshot that was made of it."""
+    """The rows of several Delta versions as Iceberg reads them, each from the snapshot that was made of it."""
     snapshots = spark.sql(f"SELECT snapshot_id, summary['rowdelta.delta.version'] FROM {name}.snapshots").collect()
     by_version = sorted((int(version), snapshot) for snapshot, version in snapshots)
     frames = []
@@ -84,7 +84,7 @@ def iceberg_rows(spark: SparkSession, name: str, versions: range | list[int]) ->
 
 
 def _stack(frames: list[tuple[int, DataFrame]]) -> DataFrame:
-    """Frames on top of each other, whole rows as text, so that a column may come or go on the way."""
+    """The union of frames, with whole rows as text, so that versions may differ in their columns."""
     stacked = None
     for version, frame in frames:
         options = {"ignoreNullFields": "true"}

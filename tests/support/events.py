@@ -1,4 +1,4 @@
-"""Debezium events in files, and streams that take all that is there."""
+"""Debezium events in files, and streams that process all files and stop."""
 
 from __future__ import annotations
 
@@ -39,24 +39,24 @@ class EventFolder:
         return str(self.folder / f"checkpoint{self.number_of_checkpoint or ''}")
 
     def add(self, events: Iterable[str]) -> None:
-        """One more file."""
+        """Writes one more file."""
         inbox = self.folder / "inbox"
         inbox.mkdir(parents=True, exist_ok=True)
         (self.folder / "next").write_text("".join(f"{line}\n" for line in events), encoding="utf-8")
-        # Spark takes files in the order of their times, which are all the same when they are written at once.
+        # Spark orders files by modification time, and files that are written at once have the same one.
         os.utime(self.folder / "next", (1_700_000_000 + self.number, 1_700_000_000 + self.number))
         (self.folder / "next").rename(inbox / f"{self.number:04d}.json")
         self.number += 1
 
     def start(self, spark: SparkSession, table: rd.Table, key: str = "id", **options: Any) -> RunningStream:
-        """Starts to take what is there, one file a batch."""
+        """Starts a stream that processes the files, one per batch."""
         source = spark.readStream.option("maxFilesPerTrigger", 1).text(str(self.folder / "inbox"))
         options = {"format": "debezium", "progress": self.progress.append, **options}
         stream = rd.cdc.stream(source, table, key, **options)
         return stream.start(self.checkpoint, available_now=True, query_name=f"q{uuid.uuid4().hex}")
 
     def run(self, spark: SparkSession, table: rd.Table, key: str = "id", **options: Any) -> RunningStream:
-        """Takes what is there, one file a batch, and stops."""
+        """Processes the files, one per batch, and stops."""
         running = self.start(spark, table, key, **options)
         running.await_termination()
         return running

@@ -1,4 +1,4 @@
-"""What the examples of the docs start from: names and a small table, made by the code that docs/api.md shows."""
+"""The names and the small table that the examples of the docs start from, made by the code in docs/api.md."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(source: str, where: str, names: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def inside(spark: SparkSession, folder: Path) -> Iterator[None]:
-    """Makes a folder the current one, for Python and for Spark: so that `events` means the same to both."""
+    """Changes the working directory of Python and Spark, so that `events` means the same to both."""
     before = Path.cwd()
     _go(spark, folder)
     try:

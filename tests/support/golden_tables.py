@@ -40,7 +40,7 @@ class GoldenTable:
 
 
 def golden_tables(*categories: str) -> list[GoldenTable]:
-    """The tables of facts.json of some categories; none where the golden data is not there."""
+    """The tables of facts.json of some categories; empty without the golden data."""
     return [_table(case) for case in cases(*categories) if "location" in case["checked"]]
 
 
@@ -136,7 +136,7 @@ class _Relocation:
 
 
 def move_parquet_position_deletes(path: Path, move: Callable[[str], str]) -> None:
-    """Rewrites the paths in a position delete file in place; any other Parquet file is left alone."""
+    """Rewrites the paths in a position delete file in place; does not change any other Parquet file."""
     names = pq.read_schema(path).names
     if "file_path" not in names or "pos" not in names:
         return
@@ -147,7 +147,7 @@ def move_parquet_position_deletes(path: Path, move: Callable[[str], str]) -> Non
 
 
 def _move_orc_position_deletes(path: Path, move: Callable[[str], str]) -> None:
-    """The same for ORC, through Java: pyarrow would lose the type attributes that hold Iceberg's field ids."""
+    """Does the same for ORC, through Java: pyarrow would lose the type attributes that hold Iceberg's field ids."""
     jvm: Any = SparkSession.active()._jvm
     orc, hadoop = jvm.org.apache.orc.OrcFile, jvm.org.apache.hadoop
     conf = hadoop.conf.Configuration()

@@ -1,6 +1,6 @@
-"""A program that is interrupted again and again: it maintains a table and says what each Ctrl-C left behind.
+"""A program that maintains a table, is interrupted again and again, and reports what each Ctrl-C left behind.
 
-Whoever runs it sends SIGINT some time after each line `go`; each time it answers with one line of JSON.
+Its caller sends SIGINT some time after each line `go`. The program answers each signal with one line of JSON.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main(warehouse: str, *actions: str) -> None:
 
 
 def say(line: str) -> None:
-    """Tells whoever runs this."""
+    """Prints a line for the caller."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
@@ -73,7 +73,7 @@ def run(table: rd.Table, action: str) -> None:
 
 
 def state(spark: SparkSession, table: rd.Table) -> dict[str, Any]:
-    """What is wrong with a table, and how far an action got."""
+    """The state of a table after an interruption, and how far the action got."""
     ids = table.read(columns=["id"]).agg({"id": "sum", "*": "count"}).collect()[0]
     found = sorted(ids.asDict().values())
     everything = FILES * ROWS

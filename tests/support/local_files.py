@@ -1,4 +1,4 @@
-"""The files of a test run: how Spark writes them, and a world without some of them."""
+"""The files of a test run: Spark writes them without checksums, and some can be moved away for a while."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def without_checksums(spark: SparkSession) -> None:
-    """Lets Hadoop write no checksums beside files: it would start chmod more often for every file."""
+    """Stops Hadoop from writing checksum files: each one would cost another run of chmod."""
     jvm: Any = spark._jvm
     jvm.org.apache.hadoop.fs.FileSystem.getLocal(spark._jsc.hadoopConfiguration()).setWriteChecksum(False)
 
 
 @contextmanager
 def moved_away(locations: Iterable[str]) -> Iterator[None]:
-    """Whoever reads one of these files inside fails."""
+    """Moves files away: inside, a reader of one of them fails."""
     paths = {Path(location.removeprefix("file:")) for location in locations}
     for path in paths:
         path.rename(path.with_suffix(".away"))

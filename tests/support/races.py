@@ -1,4 +1,4 @@
-"""Another writer that is faster, and what a commit may leave behind."""
+"""A faster second writer, and a check of the files that a commit leaves behind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Interrupted:
-    """Lets another writer commit just before ours does, so often."""
+    """Runs the commit of another writer just before ours, up to a number of times."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, other: Callable[[], object], times: int = 1) -> None:
         self.left = times

@@ -1,8 +1,8 @@
-"""Tables from reduced metadata: what Java's reader needs beyond the values that matter to a test is filled in.
+"""Completes reduced tables: fills in the metadata that Java's reader needs and that a test does not care about.
 
-The adversarial tables of pgcolumnar have manifests without field ids and metadata without most required fields. Here
-they get the Avro schemas and the metadata of the Iceberg spec; every value that is there stays as it is, save paths and
-file sizes.
+The adversarial tables of pgcolumnar have manifests without field ids, and their metadata lacks most required fields.
+Here they get the Avro schemas and the metadata of the Iceberg spec. Of the existing values, only paths and file sizes
+change.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OPTIONAL_IDS = ["null", {"type": "array", "items": "int", "element-id": 136}]
 
 
 def variants() -> dict[str, dict[str, Any]]:
-    """The adversarial tables and what is expected of each; none where the golden data is not there."""
+    """The adversarial tables and what is expected of each; empty without the golden data."""
     return {name: fact for case in cases("iceberg-adversarial") for name, fact in case["checked"]["variants"].items()}
 
 
@@ -228,7 +228,7 @@ def _size(path: str, location: str) -> int | None:
 
 def _listing(document: dict[str, Any], records: list[dict[str, Any]]) -> bytes:
     fields = [
-        # What is missing stays missing: the field becomes one that may be null.
+        # A missing value stays missing: its field becomes nullable.
         _field(name, ["null", kind] if any(record.get(name) is None for record in records) else kind, field_id)
         for name, (kind, field_id) in _MANIFEST.items()
     ]

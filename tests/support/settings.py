@@ -1,4 +1,4 @@
-"""Settings of the session, for a while."""
+"""Settings of the session for the time of a block."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
-    """Gives settings values, and takes them back."""
+    """Changes settings, and restores them at the end of the block."""
     before: dict[str, str | None] = {name: spark.conf.get(name, None) for name in values}
     try:
         for name, value in values.items():

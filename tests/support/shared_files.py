@@ -1,4 +1,4 @@
-"""Data files that are written once: every table that is made alike starts with them, without a Spark job."""
+"""Data files that are written once and shared by all tables of the same shape, which saves Spark jobs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _written: dict[tuple[Any, ...], list[ContentFile]] = {}
 
 
 def share(table: rd.Table, name: str, frame: Callable[[], DataFrame]) -> None:
-    """Appends rows to a table; the first table of its columns and partitions writes them, those after it get its files.
+    """Appends rows to a table. The first table of a shape (columns and partitions) writes files; later ones add these.
 
     Args:
         table: The table.
@@ -48,7 +48,7 @@ def share_ids(table: rd.Table, ids: Iterable[int], text: str = "v") -> None:
 
 
 def _kept(table: rd.Table, file: ContentFile) -> ContentFile:
-    """A copy of a file that outlives the table."""
+    """Copies a file to where it outlives the table."""
     path = Path(_folder.name) / f"{len(list(Path(_folder.name).iterdir()))}-{Path(file.path).name}"
     path.write_bytes(table._handle.io.read(file.path))
     return replace(file, path=str(path))

@@ -19,7 +19,7 @@ _VERSION = re.compile(r"v\d+(\.gz)?\.metadata\.json")
 class Tables:
     """The tables of a namespace in the warehouse of Iceberg's Hadoop catalog.
 
-    What Iceberg or rowdelta think of a table is not asked: its files are read here.
+    Its own reader of metadata keeps this check independent of Iceberg and rowdelta.
     """
 
     def __init__(self, namespace: Path) -> None:
@@ -33,7 +33,7 @@ class Tables:
         return {name: strays for name, strays in found.items() if strays}
 
     def _states(self) -> dict[Path, list[tuple[int, int]]]:
-        """What changes when files of a table come or go, or when it is dropped and made again."""
+        """A state that changes when files of a table come or go, or when it is dropped and created again."""
         if not self._namespace.is_dir():
             return {}
         hints = {folder: folder / "metadata" / "version-hint.text" for folder in self._namespace.iterdir()}
@@ -78,6 +78,6 @@ def _named(folder: Path) -> Iterator[str]:
 
 def _records(location: str) -> list[dict[str, Any]]:
     path = Path(location.removeprefix("file:"))
-    if not path.exists():  # a test may have taken it away
+    if not path.exists():  # a test may have removed it
         return []
     return AvroFile.parse(location, path.read_bytes()).records  # fastavro alone knows no years beyond 9999

@@ -1,4 +1,4 @@
-"""Two tables with the same live rows: one with equality vectors for `rd.sql`, one without for stock Spark SQL."""
+"""Two tables with the same live rows: one with equality vectors for `rd.sql`, one without for plain Spark SQL."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import rowdelta as rd
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import EDV, create, head
 
 if TYPE_CHECKING:
@@ -31,27 +31,27 @@ class Pair:
         """Run a statement on the live table; `{db}` stands for its namespace."""
         return rd.sql(self.spark, text.replace("{db}", self.live))
 
-    def stock(self, text: str) -> DataFrame:
-        """Run it with stock Spark SQL on the copy."""
+    def plain_spark(self, text: str) -> DataFrame:
+        """Run it with plain Spark SQL on the copy."""
         return self.spark.sql(text.replace("{db}", self.plain))
 
     def assert_same(self, query: str) -> None:
-        """Both answer a query with the same rows and columns."""
-        found, expected = self.rowdelta(query), self.stock(query)
+        """Compare the rows and the columns of a query on both."""
+        found, expected = self.rowdelta(query), self.plain_spark(query)
         assert found.columns == expected.columns
         assert_same_rows(found, expected)
 
     def change(self, statement: str) -> dict[str, int | None]:
-        """Run a statement on both, compare the whole tables, and give the numbers of the change."""
+        """Run a statement on both, compare the whole tables, and return the numbers of the change."""
         (row,) = self.rowdelta(statement).collect()
-        self.stock(statement)
+        self.plain_spark(statement)
         found = rd.table(self.spark, f"lake.{self.live}.orders").read()
         assert_same_rows(found, self.spark.table(f"lake.{self.plain}.orders"))
         numbers: dict[str, int | None] = row.asDict()
         return numbers
 
     def reset(self) -> None:
-        """Take back all changes, without writing any file anew."""
+        """Return to the first snapshots, without writing any data file."""
         for name, snapshot_id in self.start.items():
             table = rd.table(self.spark, name)
             change = table._handle.java_table.manageSnapshots().setCurrentSnapshot(snapshot_id)

@@ -1,4 +1,4 @@
-"""Small Iceberg tables for tests of deletes: made, changed and looked at without more Spark jobs than needed."""
+"""Small Iceberg tables for tests: creates, changes and inspects them with as few Spark jobs as possible."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def create(
     version: int = 3,
     properties: Mapping[str, str] | None = None,
 ) -> rd.Table:
-    """Makes a table with merge-on-read deletes."""
+    """Creates a table with merge-on-read deletes."""
     settings = {"format-version": str(version), "write.delete.mode": "merge-on-read", **(properties or {})}
     listed = ", ".join(f"'{key}'='{value}'" for key, value in settings.items())
     parts = f"PARTITIONED BY ({partitioned_by})" if partitioned_by else ""
@@ -78,7 +78,7 @@ def plan_of(frame: DataFrame) -> str:
 
 
 def head(table: rd.Table) -> int | None:
-    """The snapshot that a branch points at, freshly read."""
+    """The snapshot id of the branch, from refreshed metadata."""
     found = table.refresh().metadata.head(table.branch)
     return None if found is None else found.id
 
@@ -94,7 +94,7 @@ def stored_files(table: rd.Table) -> set[str]:
 
 
 def added_files(table: rd.Table) -> list[ContentFile]:
-    """The data files that the newest snapshot added, as any other table may have them."""
+    """The data files that the newest snapshot added, ready to be added to another table."""
     java = table.refresh()._handle.java_table
     snapshot = java.currentSnapshot()
     files = [from_java(table._handle, file) for file in snapshot.addedDataFiles(java.io())]
@@ -102,7 +102,7 @@ def added_files(table: rd.Table) -> list[ContentFile]:
 
 
 def append_files(table: rd.Table, files: Iterable[ContentFile], *, merge: bool = False) -> None:
-    """Appends files that are already written, without a Spark job; `merge` merges manifests, as Spark's appends do."""
+    """Appends existing files without a Spark job; `merge` merges manifests, as Spark's appends do."""
     java = table.refresh()._handle.java_table
     append = java.newAppend() if merge else java.newFastAppend()
     for file in files:
@@ -112,7 +112,7 @@ def append_files(table: rd.Table, files: Iterable[ContentFile], *, merge: bool =
 
 
 def delete_positions(table: rd.Table, positions: Mapping[str, Sequence[int]], files: Iterable[ContentFile]) -> None:
-    """Commits deletes of positions by Iceberg's own means: deletion vectors on version 3, files of positions before."""
+    """Commits deletes of positions through Iceberg: deletion vectors on version 3, files of positions on version 2."""
     version = table.refresh().metadata.format_version
     wanted = [file for file in files if file.path in positions]
     assert len(wanted) == len(positions)
@@ -187,7 +187,7 @@ def _write(table: rd.Table, data: bytes, suffix: str) -> str:
 
 
 def live_vectors(table: rd.Table) -> list[DeleteEntry]:
-    """The equality delete vectors of a branch; where another writer dropped its place, one has no `content_offset`."""
+    """The equality delete vectors of a branch. One whose place another writer dropped has no `content_offset`."""
     snapshot = table.refresh().metadata.head(table.branch)
     assert snapshot is not None
     files = snapshot_files(table._handle, snapshot)
@@ -196,7 +196,7 @@ def live_vectors(table: rd.Table) -> list[DeleteEntry]:
 
 
 def remove_equality_deletes(table: rd.Table, at_most: int | None = None) -> int:
-    """Removes equality deletes of the main branch, all or some, with Iceberg's own RowDelta; returns how many."""
+    """Removes equality deletes of the main branch with Iceberg's own RowDelta, and returns their number."""
     iceberg, java = table._handle.gateway.iceberg, table.refresh()._handle.java_table
     delta, count = java.newRowDelta(), 0
     for manifest in java.currentSnapshot().deleteManifests(java.io()):

@@ -1,4 +1,4 @@
-"""Zones whose clocks skip and repeat hours, halves of hours and a whole day, and times that show it."""
+"""Time zones that skip or repeat hours, half hours or a whole day, and times at which they do."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.spark import NameRule
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.settings import settings
 from tests.support.tables import EDV, create, head, one_file, stored_files
 

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows, ids
 from tests.support.races import Interrupted, assert_no_stray_files
 from tests.support.shared_files import share
 from tests.support.tables import (
@@ -52,10 +52,6 @@ def make(spark: SparkSession, name: str, properties: dict[str, str] | None = Non
 def batch(spark: SparkSession, *some: int) -> DataFrame:
     """Keys by every column: the numbers given, as `make` writes them."""
     return spark.createDataFrame([(i, i, f"s{i}", None if i == 5 else i - 3) for i in some], COLUMNS[:-10])
-
-
-def ids(table: rd.Table) -> list[int]:
-    return sorted(row[0] for row in table.read(columns=["id"]).collect())
 
 
 # --- fallbacks, and the same refused where the encoding is asked for
@@ -525,7 +521,7 @@ def test_a_manifest_that_cannot_be_written_leaves_no_file(
 def test_many_manifests_are_left_to_the_threads_of_iceberg(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, name: str, value: int
 ) -> None:
-    monkeypatch.setattr(sys.modules["rowdelta.iceberg.commit"], name, value)
+    monkeypatch.setattr(sys.modules["rowdelta.iceberg.snapshot_update"], name, value)
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(9))
     table.delete_keys(keys(spark, 1), "id").execute()
@@ -614,10 +610,12 @@ def test_a_failure_of_the_catalog_before_the_commit_removes_the_files(
     assert (head(table), stored_files(table)) == (before, files)
 
 
-# --- what stock commits do to the manifests of vectors
+# --- what commits of plain Spark do to the manifests of vectors
 
 
-def test_vectors_survive_stock_commits_that_merge_their_manifests(spark: SparkSession, table_name: str) -> None:
+def test_vectors_survive_commits_of_plain_spark_that_merge_their_manifests(
+    spark: SparkSession, table_name: str
+) -> None:
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(40))
     for number in range(8):

@@ -8,7 +8,7 @@ import pytest
 
 import rowdelta as rd
 from tests.support.copies import KINDS, Copies, Kind, numbered, numbered_copies
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import EDV, head
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ def change(spark: SparkSession, table: rd.Table) -> list[int | None]:
 
 
 def change_by_iceberg(pair: Copies, where: str = "") -> None:
-    pair.stock(f"DELETE FROM {{t}}{where} WHERE id % 5 = 1 OR region IS NULL AND id < 10")
-    pair.stock(f"UPDATE {{t}}{where} SET a = b, region = 'x', p.y = 'new' WHERE id % 4 = 2")
-    pair.stock(MERGE.replace("{t}", f"{{t}}{where}"))
+    pair.plain_spark(f"DELETE FROM {{t}}{where} WHERE id % 5 = 1 OR region IS NULL AND id < 10")
+    pair.plain_spark(f"UPDATE {{t}}{where} SET a = b, region = 'x', p.y = 'new' WHERE id % 4 = 2")
+    pair.plain_spark(MERGE.replace("{t}", f"{{t}}{where}"))
 
 
 NUMBERS = [4, 4, 1, 4, 4]  # id 16 is deleted first, and then inserted again
@@ -76,7 +76,7 @@ def test_a_branch_with_vectors_is_changed_and_main_stays_readable(spark: SparkSe
         pair.both("ALTER TABLE {t} CREATE BRANCH ingest")
         branch = rd.table(spark, pair.ours, branch="ingest")
         assert branch.delete_keys(numbered(spark, 0, 20).where("id IN (3, 4, 16)"), "id").execute().vectors > 0
-        pair.stock("DELETE FROM {t}.branch_ingest WHERE id IN (3, 4, 16)")
+        pair.plain_spark("DELETE FROM {t}.branch_ingest WHERE id IN (3, 4, 16)")
         change(spark, branch)
         change_by_iceberg(pair, ".branch_ingest")
         assert_same_rows(branch.read(), spark.table(f"{pair.theirs}.branch_ingest"))
@@ -106,5 +106,5 @@ def test_other_file_formats_are_changed_too(
         assert formats == {file_format.upper()}
         pair.both("ALTER TABLE {t} SET TBLPROPERTIES ('write.format.default' = 'parquet')")  # from here on both formats
         pair.table.update().set("a", "a + 1").where("id > 7").execute()
-        pair.stock("UPDATE {t} SET a = a + 1 WHERE id > 7")
+        pair.plain_spark("UPDATE {t} SET a = a + 1 WHERE id > 7")
         pair.assert_same()

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
 from tests.support.copies import COLUMNS, DV, KINDS, Copies, Kind, evolve, numbered, numbered_copies
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_ids, assert_same_rows
 from tests.support.tables import EDV, append_ids, create, head, keys, one_file, set_properties, stored_files
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def delete(pair: Copies, where: str | None = None, **numbers: int | None) -> Result:
     """The same delete of both tables."""
     result = pair.table.delete(where).execute()
-    pair.stock("DELETE FROM {t}" + ("" if where is None else f" WHERE {where}"))
+    pair.plain_spark("DELETE FROM {t}" + ("" if where is None else f" WHERE {where}"))
     pair.assert_same(result, rows_inserted=0, rows_updated=0, **numbers)
     return result
 
@@ -99,7 +99,7 @@ def test_whole_files_are_dropped_without_reading_or_writing_any(
         files = {name for name in stored_files(pair.table) if name.startswith("data/")}
         total = spark.table(f"{pair.table.name}.data_files").count()
         with monkeypatch.context() as patched:
-            patched.setattr("rowdelta.verbs.delete.places_of", no_scan)
+            patched.setattr("rowdelta.verbs.delete.choose_locator", no_scan)
             plan = str(pair.table.delete(where).plan())
             result = pair.table.delete(where).execute()
         assert (result.rows_deleted, result.data_files_added, result.delete_files_added) == (rows, 0, 0)
@@ -155,7 +155,7 @@ def test_a_subquery_decides_row_by_row(spark: SparkSession) -> None:
     with numbered_copies(spark) as pair:
         for text in SUBQUERIES:
             result = pair.table.delete(text.replace("{t}", pair.ours), alias="o").execute()
-            pair.stock(f"DELETE FROM {{t}} o WHERE {text}")
+            pair.plain_spark(f"DELETE FROM {{t}} o WHERE {text}")
             assert result.rows_deleted
             assert_same_rows(spark.table(pair.ours), spark.table(pair.theirs))
 
@@ -237,7 +237,7 @@ def test_positions_of_version_2_stay_deleted_after_an_upgrade(
         delete(pair, "id % 2 = 0 AND id > 5", rows_deleted=6)
         pair.append(numbered(spark, 20, 22))
         delete(pair, "id > 16", rows_deleted=4)
-        assert sorted(row.id for row in spark.table(pair.ours).collect()) == [0, 7, 9, 11, 13]
+        assert_same_ids(spark.table(pair.ours), [0, 7, 9, 11, 13])
 
 
 def test_a_vector_of_many_positions_crosses_blocks_and_containers(spark: SparkSession, table_name: str) -> None:
@@ -272,29 +272,29 @@ def test_every_verb_sees_only_rows_that_no_key_deletes(
         gone = "id IN (2, 3, 13, 14)"
         listed = numbered(spark, 0, 20).where(gone)
         table.delete_keys(listed, "id", encoding=encoding).execute()
-        pair.stock(f"DELETE FROM {{t}} WHERE {gone}")
+        pair.plain_spark(f"DELETE FROM {{t}} WHERE {gone}")
         pair.append(numbered(spark, 13, 15))  # newer than the deletes: live
 
         def same() -> None:
             assert_same_rows(table.read(), spark.table(pair.theirs))
 
         assert table.delete("id IN (3, 4, 13)").execute().rows_deleted == 2
-        pair.stock("DELETE FROM {t} WHERE id IN (3, 4, 13)")
+        pair.plain_spark("DELETE FROM {t} WHERE id IN (3, 4, 13)")
         same()
         assert table.update().set("a", "a + 100").where("id < 6 OR id = 14").execute().rows_updated == 4
-        pair.stock("UPDATE {t} SET a = a + 100 WHERE id < 6 OR id = 14")
+        pair.plain_spark("UPDATE {t} SET a = a + 100 WHERE id < 6 OR id = 14")
         same()
         source = numbered(spark, 0, 4).unionAll(numbered(spark, 12, 15)).withColumn("a", F.lit(7))
         source.createOrReplaceTempView("dml_source")
         result = table.merge(source, "id").when_matched_update_all().when_not_matched_insert_all().execute()
         assert (result.rows_updated, result.rows_inserted) == (4, 3)
-        pair.stock(
+        pair.plain_spark(
             "MERGE INTO {t} t USING dml_source s ON t.id = s.id "
             "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
         )
         same()
         table.delete("region = 'r1'").execute()
-        pair.stock("DELETE FROM {t} WHERE region = 'r1'")
+        pair.plain_spark("DELETE FROM {t} WHERE region = 'r1'")
         same()
 
 
@@ -360,7 +360,7 @@ def test_a_mode_in_the_call_wins_over_the_tables(spark: SparkSession) -> None:
         assert (again.data_files_added, again.delete_files_added) == (0, 1)
         last = pair.table.delete("id = 5", mode="copy-on-write").execute()
         assert (last.data_files_added, delete_files(pair.table)) == (1, [])
-        pair.stock("DELETE FROM {t} WHERE id IN (3, 4, 5)")
+        pair.plain_spark("DELETE FROM {t} WHERE id IN (3, 4, 5)")
         assert_same_rows(spark.table(pair.ours), spark.table(pair.theirs))
         summary = pair.table.refresh().metadata.head("main")
         assert summary is not None

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
 from tests.support.copies import COLUMNS, KINDS, Copies, Kind, copies, numbered, numbered_copies
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import head, stored_files
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ def changes(spark: SparkSession, start: int = 15, stop: int = 26) -> DataFrame:
 
 
 def merge(
-    pair: Copies, source: DataFrame, on: str, clauses: Callable[[Merge], Merge], stock: str, **numbers: int | None
+    pair: Copies, source: DataFrame, on: str, clauses: Callable[[Merge], Merge], iceberg: str, **numbers: int | None
 ) -> Result:
     """The same merge into both tables; `on` is SQL, and so are the clauses of the copy."""
     source.createOrReplaceTempView("dml_changes")
     result = clauses(pair.table.merge(source, on)).execute()
-    pair.stock(f"MERGE INTO {{t}} t USING dml_changes s ON {on} {stock}")
+    pair.plain_spark(f"MERGE INTO {{t}} t USING dml_changes s ON {on} {iceberg}")
     pair.assert_same(result, **numbers)
     return result
 
@@ -124,12 +124,14 @@ def test_a_match_is_by_names_by_sql_or_by_a_column(pair: Copies) -> None:
     ]
     for on in ways:
         result = table.merge(source, on).when_matched_update({"a": "t.a + s.b"}).execute()
-        pair.stock("MERGE INTO {t} t USING dml_changes s ON t.id = s.id WHEN MATCHED THEN UPDATE SET a = t.a + s.b")
+        pair.plain_spark(
+            "MERGE INTO {t} t USING dml_changes s ON t.id = s.id WHEN MATCHED THEN UPDATE SET a = t.a + s.b"
+        )
         assert result.rows_updated == 3
     pair.assert_same()
     named = table.merge(source, "target.id = source.id", target_alias="target", source_alias="source")
     named.when_matched_update({"b": F.col("source.b") + F.col("target.a")}, F.col("source.op") == "U").execute()
-    pair.stock(
+    pair.plain_spark(
         "MERGE INTO {t} t USING dml_changes s ON t.id = s.id WHEN MATCHED AND s.op = 'U' THEN UPDATE SET b = s.b + t.a"
     )
     pair.assert_same()
@@ -144,7 +146,7 @@ def test_aliases_may_have_any_name(pair: Copies, names: tuple[str, str]) -> None
     merge.when_matched_update({"a": f"{target}.a + {origin}.b", "p": f"{origin}.p"}, f"{origin}.op = 'U'")
     assert not merge.plan().to_dict()["files"].endswith(" 0 pruned")
     merge.when_matched_update_all().when_not_matched_insert_all(f"{origin}.id = 22").execute()
-    pair.stock(
+    pair.plain_spark(
         f"MERGE INTO {{t}} {target} USING dml_changes {origin} ON {target}.id = {origin}.id "
         f"WHEN MATCHED AND {origin}.op = 'U' THEN UPDATE SET a = {target}.a + {origin}.b, p = {origin}.p "
         f"WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED AND {origin}.id = 22 THEN INSERT *"
@@ -153,7 +155,7 @@ def test_aliases_may_have_any_name(pair: Copies, names: tuple[str, str]) -> None
         {"b": f"{target}.b + 1"}
     )
     by_name.execute()
-    pair.stock("MERGE INTO {t} t USING dml_changes s ON t.id = s.id WHEN MATCHED THEN UPDATE SET b = t.b + 1")
+    pair.plain_spark("MERGE INTO {t} t USING dml_changes s ON t.id = s.id WHEN MATCHED THEN UPDATE SET b = t.b + 1")
     pair.assert_same()
 
 
@@ -300,11 +302,11 @@ def test_a_table_may_be_merged_into_itself(spark: SparkSession, kind: Kind) -> N
             source = frame.where("id < 12").withColumn("id", F.col("id") + 5)
             update_or_insert(pair.table.merge(source, "id")).execute()
             query = "SELECT id + 5 AS id, region, a, b, p, ts FROM {t} WHERE id < 12"
-            pair.stock(f"MERGE INTO {{t}} t USING ({query}) s ON t.id = s.id {ALL}")
+            pair.plain_spark(f"MERGE INTO {{t}} t USING ({query}) s ON t.id = s.id {ALL}")
             pair.assert_same()
         source = spark.sql(f"SELECT *, _row_id, _file, _pos FROM {pair.ours}")
         result = pair.table.merge(source, "id").when_matched_update({"a": "s.a + 1"}).execute()
-        pair.stock("UPDATE {t} SET a = a + 1")
+        pair.plain_spark("UPDATE {t} SET a = a + 1")
         pair.assert_same(result, rows_updated=spark.table(pair.ours).count())
 
 
@@ -358,7 +360,7 @@ def test_special_names_merge_too(spark: SparkSession) -> None:
         merge(pair, source, "t.`i d` = s.`i d`", update_or_insert, ALL, rows_updated=1, rows_inserted=1)
         again = pair.table.merge(source, "i d").when_matched_update({"a.b": "s.`a.b` + t.`a.b`", "t.x.y": "9"})
         again.execute()
-        pair.stock(
+        pair.plain_spark(
             "MERGE INTO {t} t USING dml_changes s ON t.`i d` = s.`i d` "
             "WHEN MATCHED THEN UPDATE SET `a.b` = s.`a.b` + t.`a.b`, t.`t`.`x.y` = 9"
         )

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
 from tests.support.copies import KINDS, Copies, Kind, copies, evolve, numbered, numbered_copies
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import create, head, stored_files
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def update(pair: Copies, values: Mapping[str, str], where: str | None = None, *,
         operation.where(where)
     result = operation.execute()
     listed = ", ".join(f"{column} = {value}" for column, value in values.items())
-    pair.stock(f"UPDATE {{t}} SET {listed}" + ("" if where is None else f" WHERE {where}"))
+    pair.plain_spark(f"UPDATE {{t}} SET {listed}" + ("" if where is None else f" WHERE {where}"))
     pair.assert_same(result, rows_updated=rows, rows_deleted=0, rows_inserted=0)
     assert (result.snapshot_id is None) == (rows == 0)
 
@@ -92,7 +92,7 @@ def pair(spark: SparkSession) -> Iterator[Copies]:
 def test_values_and_conditions_may_be_columns(pair: Copies) -> None:
     operation = pair.table.update().set("a", F.col("a") + F.lit(1)).set("p.y", F.upper(F.col("p.y")))
     operation.where(F.col("id") > 3).filter("id < 9").where(F.col("id") != 5).execute()
-    pair.stock("UPDATE {t} SET a = a + 1, p.y = upper(p.y) WHERE id > 3 AND id < 9 AND id != 5")
+    pair.plain_spark("UPDATE {t} SET a = a + 1, p.y = upper(p.y) WHERE id > 3 AND id < 9 AND id != 5")
     pair.assert_same()
 
 
@@ -110,7 +110,7 @@ def test_values_and_conditions_may_be_columns(pair: Copies) -> None:
 def test_a_condition_may_have_a_subquery(pair: Copies, condition: str) -> None:
     pair.spark.sql("SELECT * FROM VALUES (3L), (8L), (15L)").toDF("k").createOrReplaceTempView("picked")
     result = pair.table.update(alias="o").set("a", "o.a + 1").where(condition).execute()
-    pair.stock(f"UPDATE {{t}} AS o SET a = o.a + 1 WHERE {condition}")
+    pair.plain_spark(f"UPDATE {{t}} AS o SET a = o.a + 1 WHERE {condition}")
     pair.assert_same()
     assert result.rows_updated
 
@@ -118,14 +118,14 @@ def test_a_condition_may_have_a_subquery(pair: Copies, condition: str) -> None:
 def test_a_value_may_be_a_scalar_subquery(pair: Copies) -> None:
     pair.spark.sql("SELECT 41 v").createOrReplaceTempView("answer")
     pair.table.update().set("a", "(SELECT max(v) + 1 FROM answer)").where("id < 2").execute()
-    pair.stock("UPDATE {t} SET a = (SELECT max(v) + 1 FROM answer) WHERE id < 2")
+    pair.plain_spark("UPDATE {t} SET a = (SELECT max(v) + 1 FROM answer) WHERE id < 2")
     pair.assert_same()
     correlated = "(SELECT max(v) FROM answer WHERE v > `a row`.id) + `a row`.a"
     pair.table.update(alias="a row").set("a", correlated).set("p.x", "`a row`.p.x + 1").where(
         "`a row`.id < 4"
     ).execute()
     # Merge-on-read of Iceberg SQL cannot have such a subquery (Spark 4.1), so the copy gets its value.
-    pair.stock("UPDATE {t} SET a = 41 + a, p.x = p.x + 1 WHERE id < 4")
+    pair.plain_spark("UPDATE {t} SET a = 41 + a, p.x = p.x + 1 WHERE id < 4")
     pair.assert_same()
 
 
@@ -142,7 +142,7 @@ def test_a_value_may_be_a_scalar_subquery(pair: Copies) -> None:
 )
 def test_nulls_in_a_condition_are_those_of_sql(pair: Copies, where: str) -> None:
     result = pair.table.update().set("a", "a + 1").where(where).execute()
-    pair.stock(f"UPDATE {{t}} SET a = a + 1 WHERE {where}")
+    pair.plain_spark(f"UPDATE {{t}} SET a = a + 1 WHERE {where}")
     pair.assert_same()
     assert result.rows_updated
 
@@ -224,7 +224,7 @@ def test_names_need_no_luck(spark: SparkSession) -> None:
         update(pair, {"T.`x.y`": "`1` + T.y", "`1`": "`ü`", "T.y": "`a.b`"}, "`a.b` = 2", rows=1)
         bare = pair.table.update().set("a.b", "7").set("sel`ect", "'y'").set("I D", F.col("`i d`") + 1)
         bare.set("T.x.y", "8").execute()  # where nothing else can be meant, a name may stand as it is
-        pair.stock("UPDATE {t} SET `a.b` = 7, `sel``ect` = 'y', `i d` = `i d` + 1, T.`x.y` = 8")
+        pair.plain_spark("UPDATE {t} SET `a.b` = 7, `sel``ect` = 'y', `i d` = `i d` + 1, T.`x.y` = 8")
         pair.assert_same()
 
 
@@ -237,7 +237,7 @@ def test_backticks_say_which_part_of_a_name_has_the_dot(spark: SparkSession) -> 
         update(pair, {"`a`.`c d`": "-a.`c d`", "a.`e.f`": "40", "a.e.`h.i`": "50"}, "`a.c` < 3", rows=2)
         update(pair, {"A.E.G": "a.`e.f`", "`ID`": "id + 10"}, rows=3)
         pair.table.update().set("a.c d", "7").set("a.e.h.i", "8").execute()
-        pair.stock("UPDATE {t} SET a.`c d` = 7, a.e.`h.i` = 8")
+        pair.plain_spark("UPDATE {t} SET a.`c d` = 7, a.e.`h.i` = 8")
         pair.assert_same()
         for name in ("`a.c", "a.`e.g`", "`a.e.f`", "a..b", "`a`.`c`"):
             with pytest.raises(rd.InputError, match="no column"):
@@ -269,7 +269,7 @@ def test_a_value_that_does_not_fit_is_refused_and_changes_nothing(
         pair.table.update().set(column, value).execute()
     assert message in error.value.message
     with pytest.raises(Exception, match=r"."):
-        pair.stock(f"UPDATE {{t}} SET {column} = {value}")
+        pair.plain_spark(f"UPDATE {{t}} SET {column} = {value}")
     assert (head(pair.table), stored_files(pair.table)) == (before, files)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_ids, assert_same_rows
 from tests.support.tables import EDV, create, keys, one_file
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def test_only_the_key_says_which_rows_go_whatever_else_the_keys_carry(
         operation = table.delete_keys(frame, "id", encoding=encoding)
         assert operation.plan().to_dict()["scope"] == f"whole table: {NOT_IN_KEY.format('ts')}"
         assert operation.execute().keys == 1
-        assert sorted(row.id for row in table.read().collect()) == list(range(gone + 1, 9))
+        assert_same_ids(table.read(), range(gone + 1, 9))
     spark.range(3, 4).selectExpr("id", later, "'new' v").createOrReplaceTempView("changes")
     assert table.upsert(spark.table("changes"), "id", encoding=encoding).execute().keys == 1
     assert sorted((row.id, row.v) for row in table.read().collect()) == [(3, "new"), *((i, "v") for i in range(4, 9))]
@@ -132,4 +132,4 @@ def test_keys_cannot_carry_a_partition_inside_a_struct(spark: SparkSession, tabl
             table.delete_keys(frame, "id", scope="partition")
         assert error.value.hint == "scope='global' deletes in all partitions"
     table.delete_keys(keys(spark, 1), "id").execute()
-    assert sorted(row.id for row in table.read().collect()) == [0, 2]
+    assert_same_ids(table.read(), [0, 2])

@@ -14,10 +14,10 @@ from rowdelta.change import row_positions as positions
 from rowdelta.spark import beside
 from rowdelta.verbs import merge_by_bitmap as merge_lookup
 from rowdelta.verbs import merge_by_join as merge_run
-from rowdelta.verbs.merge_by_bitmap import lookup_of
-from rowdelta.verbs.merge_condition import on_condition
+from rowdelta.verbs.merge_by_bitmap import build_lookup
+from rowdelta.verbs.merge_condition import parse_on_condition
 from rowdelta.verbs.merge_matches import SOURCE
-from tests.support.frames import assert_same_rows, rows
+from tests.support.oracle import assert_same_rows, rows
 from tests.support.tables import EDV, create, head, keys, one_file
 
 if TYPE_CHECKING:
@@ -45,11 +45,11 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     found: list[bool] = []
 
     def noted(*args: Any) -> Any:
-        lookup = lookup_of(*args)
+        lookup = build_lookup(*args)
         found.append(lookup is not None)
         return lookup
 
-    monkeypatch.setattr(merge_run, "lookup_of", noted)
+    monkeypatch.setattr(merge_run, "build_lookup", noted)
     return found
 
 
@@ -59,7 +59,7 @@ def test_a_merge_gives_what_icebergs_sql_gives(
     spark: SparkSession, table_name: str, used: list[bool], name: str, mode: str
 ) -> None:
     ours = create(spark, table_name, "id bigint, v string", properties={"write.merge.mode": mode})
-    theirs = f"{table_name}_stock"
+    theirs = f"{table_name}_theirs"
     create(spark, theirs, "id bigint, v string", properties={"write.merge.mode": mode})
     for table in (table_name, theirs):
         one_file(spark, TARGET, "id bigint, v string").writeTo(table).append()
@@ -67,7 +67,7 @@ def test_a_merge_gives_what_icebergs_sql_gives(
     source.createOrReplaceTempView("source")
     result = ours.merge(source, on="id").when_matched_update_all().when_not_matched_insert_all().execute()
     spark.sql(MERGE.format(theirs))
-    assert rows(spark.table(table_name)) == rows(spark.table(theirs))
+    assert_same_rows(spark.table(table_name), spark.table(theirs))
     lineage = "id", "v", "_row_id", "_last_updated_sequence_number"
     kept = spark.table(table_name).select(*lineage).where("_row_id < 8").orderBy("_row_id").collect()
     assert [row._row_id for row in kept] == list(range(8))
@@ -87,7 +87,7 @@ WHEN NOT MATCHED AND s.id IS NOT NULL THEN INSERT (v, id) VALUES (upper(s.v), s.
 def test_a_merge_with_conditions_gives_what_icebergs_sql_gives(
     spark: SparkSession, table_name: str, used: list[bool], name: str, on: str
 ) -> None:
-    ours, theirs = create(spark, table_name, "id bigint, v string", properties=EDV), f"{table_name}_stock"
+    ours, theirs = create(spark, table_name, "id bigint, v string", properties=EDV), f"{table_name}_theirs"
     create(spark, theirs, "id bigint, v string", properties={"write.merge.mode": "merge-on-read"})
     for table in (table_name, theirs):
         one_file(spark, [*TARGET, (1, "gone")], "id bigint, v string").writeTo(table).append()
@@ -99,7 +99,7 @@ def test_a_merge_with_conditions_gives_what_icebergs_sql_gives(
     merge = merge.when_matched_update({"v": "concat(t.v, s.v)"}, "t.v <> 'twice'")
     merge.when_not_matched_insert({"id": "s.id", "v": "upper(s.v)"}, "s.id IS NOT NULL").execute()
     spark.sql(CONDITIONAL.format(theirs, on))
-    assert rows(ours.read()) == rows(spark.table(theirs))
+    assert_same_rows(ours.read(), spark.table(theirs))
     assert used == [name not in {"far", "nulls", "empty"}]
     spark.sql(f"DROP TABLE {theirs}")
 
@@ -141,8 +141,8 @@ def test_the_range_of_keys_is_one_that_iceberg_understands(spark: SparkSession, 
     for kind in ("bigint", "int"):
         table = create(spark, f"{table_name}_{kind}", f"id {kind}, v string")
         source = spark.createDataFrame([(3, "x"), (9, "y"), (None, "z")], f"id {kind}, v string")
-        on = on_condition(table._handle, "id", source, ("t", "s"))
-        found = lookup_of(table._handle, source.selectExpr("*", f"monotonically_increasing_id() {SOURCE}"), on)
+        on = parse_on_condition(table._handle, "id", source, ("t", "s"))
+        found = build_lookup(table._handle, source.selectExpr("*", f"monotonically_increasing_id() {SOURCE}"), on)
         assert found is not None
         assert found.range == ("`id` >= 3L AND `id` <= 9L" if kind == "bigint" else "`id` >= 3 AND `id` <= 9")
         assert found.keys.tolist() == [3, 9]

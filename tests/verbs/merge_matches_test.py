@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.spark import kept
 from rowdelta.verbs import merge_matches
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import create, one_file
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
-from rowdelta.change import open_target, places_of, rows_to_find
-from rowdelta.verbs.merge_condition import on_condition
+from rowdelta.change import choose_locator, open_target, read_target_rows
+from rowdelta.verbs.merge_condition import parse_on_condition
 from rowdelta.verbs.merge_matches import SOURCE
-from tests.support.frames import assert_same_rows
 from tests.support.local_files import moved_away
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import create, head, one_file, plan_of, stored_files
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def test_columns_that_every_clause_sets_are_not_read(spark: SparkSession, table_
 
     def columns_read(merge: Merge) -> set[str]:
         target = open_target(table._handle)
-        rows = rows_to_find(target, with_ids=True)
-        places = places_of(target, rows)
+        rows = read_target_rows(target, with_ids=True)
+        places = choose_locator(target, rows)
         run = merge._run()
         marked = run._marked(target, places, rows)
         joined = run._joined(marked, source.selectExpr("*", f"id AS {SOURCE}"), broadcast=True)
@@ -105,12 +105,28 @@ def test_parentheses_in_a_condition_hide_no_key(spark: SparkSession, table_name:
     source = spark.createDataFrame([], "id bigint, v string")
     complete, more = "t.id = s.id AND t.v = s.v", "((t.id = s.id) AND ((s.v = t.v)) AND t.w > 'a')"
     for text in (complete, more):
-        on = on_condition(handle, text, source, ("t", "s"))
+        on = parse_on_condition(handle, text, source, ("t", "s"))
         assert on.pairs == {"id": "id", "v": "v"}
         assert on.is_complete == (text == complete)
     others = ("t.id = s.id AND t.id = s.v", "t.id = s.id OR true", "t.id <=> s.id", "t.id = s.id + 1", "t.id = t.s.id")
     for text in (*others, "s.t.id = s.id", "db.t.id = s.id"):
-        assert not on_condition(handle, text, source, ("t", "s")).is_complete
+        assert not parse_on_condition(handle, text, source, ("t", "s")).is_complete
+
+
+def test_a_condition_may_name_columns_in_backticks_and_any_case(spark: SparkSession, table_name: str) -> None:
+    columns = "id bigint, `a.b` string, `o``clock` string, t bigint, place struct<id: bigint>"
+    handle = create(spark, table_name, columns)._handle
+    source = spark.createDataFrame([], columns)
+    for text, pairs in {
+        "T.ID = S.`Id`": {"id": "id"},
+        "t.`a.b` = s.`A.B` AND s.`o``clock` = t.`o``clock`": {"a.b": "a.b", "o`clock": "o`clock"},
+        "t.t = s.t": {"t": "t"},
+    }.items():
+        on = parse_on_condition(handle, text, source, ("t", "s"))
+        assert (on.pairs, on.is_complete) == (pairs, True)
+    for text in ("t.a.b = s.a.b", "t.place.id = s.id", "`t.id` = s.id", "id = s.id", "t.id = t.id", "s.id = s.id"):
+        on = parse_on_condition(handle, text, source, ("t", "s"))
+        assert (on.pairs, on.is_complete) == ({}, False)
 
 
 def test_a_condition_without_keys_inserts_what_it_does_not_match(spark: SparkSession, table_name: str) -> None:

@@ -1,4 +1,4 @@
-"""Every verb works from any thread, also as the first thing that a session ever does."""
+"""Every verb works from any thread, even as the first action of a session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from pyspark import InheritableThread
 
 import rowdelta as rd
-from tests.support.frames import rows
+from tests.support.oracle import rows
 from tests.support.tables import EDV, append_ids, create, keys
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import EDV, append_ids, create, head, keys, one_file, stored_files
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def test_the_last_change_of_each_key_wins_in_one_snapshot(spark: SparkSession, t
     assert_same_rows(table.read(), AFTER)
     assert len(table.refresh().metadata.snapshots) == before + 1
     assert (result.keys, result.keys_deleted, result.rows_written) == (4, 2, 2)
-    # One of the rows replaces another, and nobody has looked which.
+    # One of the rows replaces another. Rows are not counted, so the result does not know which.
     assert (result.rows_inserted, result.rows_updated, result.rows_deleted) == (None, None, None)
     assert result.vectors == (1 if version == 3 else 0)
     if version == 2:  # standard deletes: Spark reads them

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from rowdelta.change.apply_change import apply, apply_rows, files_removed, publish
-from rowdelta.change.assignments import Value, as_column, assigned, default_of, new_name
+from rowdelta.change.apply_change import apply, commit_rows, files_removed, publish
+from rowdelta.change.assignments import Value, compute_assignments, find_default, name_new_value, to_column
 from rowdelta.change.copy_on_write import rewrite_files
 from rowdelta.change.key_batches import (
     NULL_KEY_HINT,
     HashedBatch,
     IntegerBatch,
-    are_many,
-    hashed_batches,
-    integer_batches,
-    integer_statistics,
+    collect_hashed_batches,
+    collect_integer_batches,
+    has_many_keys,
+    measure_integer_keys,
 )
 from rowdelta.change.key_files import (
-    estimated_full_size,
+    estimate_full_size,
     key_values,
-    stage_rows,
+    stage_key_rows,
     write_hashed,
     write_rows,
     write_vector,
 )
-from rowdelta.change.key_input import KeyInput, check_keys
-from rowdelta.change.key_scope import scope_of_key, sources_outside
-from rowdelta.change.key_writer import KeyDeletes, KeyWriter, summary_of
-from rowdelta.change.merge_on_read import replace_rows, updated_rows
-from rowdelta.change.operation import Operation, Plan, Result, ResultT, in_our_words
-from rowdelta.change.plan_steps import estimate, how, how_without_deletes
+from rowdelta.change.key_input import KeyInput, bind_keys
+from rowdelta.change.key_scope import choose_scope, sources_outside
+from rowdelta.change.key_writer import KeyDeletes, KeyWriter, summarise_key_deletes
+from rowdelta.change.merge_on_read import replace_rows, select_updated_rows
+from rowdelta.change.operation import Operation, Plan, Result, ResultT, with_translated_errors
+from rowdelta.change.plan_steps import describe_mode, describe_without_deletes, estimate_scan
 from rowdelta.change.position_files import (
     DELETION_VECTOR,
     ROW_POSITION_ID,
@@ -37,19 +37,19 @@ from rowdelta.change.position_files import (
     write_positions,
 )
 from rowdelta.change.read_back import check_parquet
-from rowdelta.change.row_errors import REQUIRED_HINT, check_frame, not_null, refusal, refusals
+from rowdelta.change.row_errors import REQUIRED_HINT, check_frame, make_row_error, refuse_null, translate_row_errors
 from rowdelta.change.row_positions import (
     DroppedPartitionError,
     FilePositions,
-    KnownFiles,
-    Places,
-    are_collected,
+    ListedFilesLocator,
+    RowLocator,
+    can_collect_rows,
+    choose_locator,
     collect_positions_in,
     dropped_partition,
-    places_of,
-    rows_to_find,
+    read_target_rows,
 )
-from rowdelta.change.stored_values import fits, stored_as
+from rowdelta.change.stored_values import fits_unchanged, store_typed_value
 from rowdelta.change.target_snapshot import (
     FILE,
     LAST_UPDATED,
@@ -57,8 +57,8 @@ from rowdelta.change.target_snapshot import (
     POSITION,
     ROW_ID,
     Target,
-    isolation_of,
-    mode_of,
+    find_isolation,
+    find_mode,
     open_target,
 )
 
@@ -79,57 +79,57 @@ __all__ = [
     "KeyDeletes",
     "KeyInput",
     "KeyWriter",
-    "KnownFiles",
+    "ListedFilesLocator",
     "Operation",
-    "Places",
     "Plan",
     "Result",
     "ResultT",
+    "RowLocator",
     "Target",
     "Value",
     "apply",
-    "apply_rows",
-    "are_collected",
-    "are_many",
-    "as_column",
     "as_content_file",
-    "assigned",
+    "bind_keys",
+    "can_collect_rows",
     "check_frame",
-    "check_keys",
     "check_parquet",
+    "choose_locator",
+    "choose_scope",
+    "collect_hashed_batches",
+    "collect_integer_batches",
     "collect_positions_in",
-    "default_of",
+    "commit_rows",
+    "compute_assignments",
+    "describe_mode",
+    "describe_without_deletes",
     "dropped_partition",
-    "estimate",
-    "estimated_full_size",
+    "estimate_full_size",
+    "estimate_scan",
     "files_removed",
-    "fits",
-    "hashed_batches",
-    "how",
-    "how_without_deletes",
-    "in_our_words",
-    "integer_batches",
-    "integer_statistics",
-    "isolation_of",
+    "find_default",
+    "find_isolation",
+    "find_mode",
+    "fits_unchanged",
+    "has_many_keys",
     "key_values",
-    "mode_of",
-    "new_name",
-    "not_null",
+    "make_row_error",
+    "measure_integer_keys",
+    "name_new_value",
     "open_target",
-    "places_of",
     "publish",
-    "refusal",
-    "refusals",
+    "read_target_rows",
+    "refuse_null",
     "replace_rows",
     "rewrite_files",
-    "rows_to_find",
-    "scope_of_key",
+    "select_updated_rows",
     "sources_outside",
-    "stage_rows",
-    "stored_as",
+    "stage_key_rows",
+    "store_typed_value",
     "stored_partition",
-    "summary_of",
-    "updated_rows",
+    "summarise_key_deletes",
+    "to_column",
+    "translate_row_errors",
+    "with_translated_errors",
     "write_hashed",
     "write_position_file",
     "write_positions",

@@ -34,7 +34,7 @@ def publish(handle: TableHandle, branch: str, snapshot_id: int) -> bool:
     return True
 
 
-def apply_rows(
+def commit_rows(
     handle: TableHandle,
     change: RowChange,
     started: float,

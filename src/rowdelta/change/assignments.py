@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.change.stored_values import stored
+from rowdelta.change.stored_values import store_value
 from rowdelta.errors import InputError
 from rowdelta.spark import quote, sql_column
 
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 Value: TypeAlias = "str | Column | float | decimal.Decimal | dt.date | bytes | bytearray | None"
 
 
-def as_column(value: str | Column) -> Column:
+def to_column(value: str | Column) -> Column:
     """SQL text or a Column, as a Column."""
     return F.expr(value) if isinstance(value, str) else value
 
 
-def new_name(column: str) -> str:
+def name_new_value(column: str) -> str:
     """What the new value of a column is called beside the old one."""
     return f"__rd_new_{column}"
 
 
-def default_of(column: T.StructField) -> Column:
+def find_default(column: T.StructField) -> Column:
     """What a column of a new row gets that has no value: the table's default for new rows, or null."""
     text = column.metadata.get("CURRENT_DEFAULT")
     return (F.lit(None) if text is None else sql_column(text)).cast(column.dataType)
 
 
-def assigned(
+def compute_assignments(
     handle: TableHandle, rows: DataFrame, values: Mapping[str, str | Column], origin: str | None = None
 ) -> dict[str, Column]:
     """The new value of every top-level column that is set, by column name.
@@ -62,7 +62,7 @@ def assigned(
         fields = by_root.setdefault(column.path[0], {})
         if column.path[1:] in fields:
             raise InputError(f"column {name!r} is set twice")
-        fields[column.path[1:]] = stored(handle, rows, column, as_column(value), _type_at(types, column.path))
+        fields[column.path[1:]] = store_value(handle, rows, column, to_column(value), _type_at(types, column.path))
     result: dict[str, Column] = {}
     for root, fields in by_root.items():
         whole = F.col(quote(root) if origin is None else f"{quote(origin)}.{quote(root)}")

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.change.target_snapshot import FILE, POSITION, table_columns
+from rowdelta.change.target_snapshot import FILE, POSITION, list_written_columns
 from rowdelta.codec import bitmap_to_numpy
 from rowdelta.errors import CommitConflictError
 from rowdelta.iceberg import RowChange, later_deletes, parent_files, stage_rows
@@ -34,7 +34,7 @@ def rewrite_files(
     """
     handle = target.handle
     with handle.scratch.action():
-        kept = select_sql(_kept_rows(target, touched), *table_columns(target))
+        kept = select_sql(_kept_rows(target, touched), *list_written_columns(target))
         frame = kept if new_rows is None else kept.unionByName(new_rows)
         staged = stage_rows(handle, frame)
     further = _no_later_deletes(target, frozenset(file.path for file in touched))

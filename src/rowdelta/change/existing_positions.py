@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import SnapshotFiles, TableHandle
 
 
-def earlier_positions(handle: TableHandle, files: SnapshotFiles, paths: AbstractSet[str]) -> dict[str, BitMap64]:
+def read_existing_positions(handle: TableHandle, files: SnapshotFiles, paths: AbstractSet[str]) -> dict[str, BitMap64]:
     """The positions that a snapshot has deleted of some data files, by path."""
     vectors = [e for e in files.position_deletes if e.is_deletion_vector and e.referenced_data_file in paths]
     found = read_vectors(handle, vectors)

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.change.row_errors import refusals
+from rowdelta.change.row_errors import translate_row_errors
 from rowdelta.codec import sorted_distinct
 from rowdelta.encoding import BatchStatistics
-from rowdelta.read import block_and_bit, integer_sql, unpack_words
+from rowdelta.read import integer_sql, locate_bit, unpack_words
 from rowdelta.spark import plain_values, select_sql, size_in_bytes
 
 if TYPE_CHECKING:
@@ -64,16 +64,16 @@ class HashedBatch:
     hashes: npt.NDArray[np.int64]
 
 
-def are_many(keys: KeyInput) -> bool:
+def has_many_keys(keys: KeyInput) -> bool:
     """Whether keys are known to be more than the driver should hold one by one."""
     return _FEW_BYTES < size_in_bytes(keys.frame) < _UNKNOWN_BYTES
 
 
-def integer_statistics(keys: KeyInput) -> list[BatchStatistics]:
+def measure_integer_keys(keys: KeyInput) -> list[BatchStatistics]:
     """What the choice of an encoding looks at, by partition. No key is collected; one that comes twice counts twice."""
     number, parts = integer_sql(keys.columns[0], "k0"), keys.partition_names
     found = select_sql(keys.frame, *parts, f"{number} as k").groupBy(*parts)
-    with refusals(NULL_KEY_HINT):
+    with translate_row_errors(NULL_KEY_HINT):
         rows = found.agg(
             F.count("k").alias("count"),
             F.min("k").alias("low"),
@@ -87,7 +87,7 @@ def integer_statistics(keys: KeyInput) -> list[BatchStatistics]:
     ]
 
 
-def integer_batches(keys: KeyInput) -> list[IntegerBatch]:
+def collect_integer_batches(keys: KeyInput) -> list[IntegerBatch]:
     """Collects an integer key: few as they are, many as one 64-bit word for every 64 neighbouring keys."""
     number = integer_sql(keys.columns[0], "k0")
     if size_in_bytes(keys.frame) <= _FEW_BYTES:
@@ -95,10 +95,10 @@ def integer_batches(keys: KeyInput) -> list[IntegerBatch]:
     parts = keys.partition_names
     # A task for each core is enough: what follows is one shuffle of few words, which costs by the task.
     frame = keys.frame.coalesce(keys.frame.sparkSession.sparkContext.defaultParallelism)
-    block, bit = block_and_bit("k")
+    block, bit = locate_bit("k")
     numbers = select_sql(frame, *parts, f"{number} as k")
     words = select_sql(numbers, *parts, f"{block} as block", f"{bit} as bit")
-    with refusals(NULL_KEY_HINT):
+    with translate_row_errors(NULL_KEY_HINT):
         table = words.groupBy(*parts, "block").agg(F.bit_or("bit").alias("word"), F.count("*").alias("rows")).toArrow()
     batches = []
     for partition, rows in _by_partition(table, parts):
@@ -113,7 +113,7 @@ def integer_batches(keys: KeyInput) -> list[IntegerBatch]:
 def _collected(keys: KeyInput, number: str) -> list[IntegerBatch]:
     """Keys of a batch that is small: to make them distinct here takes less time than a shuffle does."""
     parts = keys.partition_names
-    with refusals(NULL_KEY_HINT):
+    with translate_row_errors(NULL_KEY_HINT):
         table = select_sql(keys.frame, *parts, f"{number} as k").toArrow()
     batches = []
     for partition, rows in _by_partition(table, parts):
@@ -123,11 +123,11 @@ def _collected(keys: KeyInput, number: str) -> list[IntegerBatch]:
     return batches
 
 
-def hashed_batches(keys: KeyInput) -> list[HashedBatch]:
+def collect_hashed_batches(keys: KeyInput) -> list[HashedBatch]:
     """Collects distinct keys of any type, with their hashes."""
     names, parts = keys.key_names, keys.partition_names
     frame = keys.frame.select(*names, *parts).distinct().withColumn("hash", F.xxhash64(*names))
-    with refusals(NULL_KEY_HINT):
+    with translate_row_errors(NULL_KEY_HINT):
         table = frame.toArrow()
     ids = [str(column.id) for column in keys.columns]
     return [

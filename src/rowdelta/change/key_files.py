@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowdelta.change.read_back import check_keys_of, check_parquet
+from rowdelta.change.read_back import check_parquet, check_stored_keys
 from rowdelta.codec import (
     HASH_BLOB_TYPE,
     Blob,
@@ -116,7 +116,7 @@ def _located(handle: TableHandle, file: ContentFile, columns: Sequence[Field], d
     """Adds where the blob is. Iceberg also wants a data file of every Puffin delete; the file itself will do."""
     written = read_puffin(BytesSource(data))
     (blob,) = written.blobs
-    check_keys_of(file, columns, blob, read_blob(BytesSource(data), blob))
+    check_stored_keys(file, columns, blob, read_blob(BytesSource(data), blob))
     handle.puffin_footers.put(file.path, written)
     return replace(file, content_offset=blob.offset, content_size_in_bytes=blob.length, referenced_data_file=file.path)
 
@@ -158,7 +158,7 @@ def write_hashed(handle: TableHandle, keys: KeyInput, batch: HashedBatch) -> New
     return NewDelete(file, DeleteEncoding.HASH_MAP)
 
 
-def stage_rows(handle: TableHandle, keys: KeyInput) -> list[NewDelete]:
+def stage_key_rows(handle: TableHandle, keys: KeyInput) -> list[NewDelete]:
     """Writes standard equality delete files of any key, in parallel by Iceberg's own writer: sorted and distinct."""
     ids = [column.id for column in keys.columns]
     carried = list(dict.fromkeys([*keys.columns, *keys.sources]))
@@ -201,7 +201,7 @@ def _of_key(metric: Mapping[int, Metric] | None, ids: list[int]) -> dict[int, Me
     return None if metric is None else {field_id: value for field_id, value in metric.items() if field_id in ids}
 
 
-def estimated_full_size(handle: TableHandle, records: int) -> int | None:
+def estimate_full_size(handle: TableHandle, records: int) -> int | None:
     """What delete files with the whole rows would take, by the average row of the table; None for an empty table."""
     head = handle.snapshot()
     summary: dict[str, Any] = head.summary if head is not None else {}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.change.key_scope import scope_of_key
-from rowdelta.change.row_errors import not_null
+from rowdelta.change.key_scope import choose_scope
+from rowdelta.change.row_errors import refuse_null
 from rowdelta.errors import InputError
 from rowdelta.iceberg import PartitionSpec, unpartitioned_spec
 from rowdelta.spark import quote, sql_column
@@ -68,7 +68,7 @@ class KeyInput:
         return replace(self, spec=unpartitioned_spec(handle)) if self.adds_spec else self
 
 
-def check_keys(handle: TableHandle, keys: DataFrame, key: str | Sequence[str], scope: str) -> KeyInput:
+def bind_keys(handle: TableHandle, keys: DataFrame, key: str | Sequence[str], scope: str) -> KeyInput:
     """Checks that a frame has the key columns, with fitting types, and what its partitions need.
 
     Raises:
@@ -117,7 +117,7 @@ def _place(handle: TableHandle, keys: DataFrame, columns: tuple[Field, ...], sco
     do not reach rows that were written under another one.
     """
     spec, by_id = handle.metadata.spec, handle.metadata.schema.by_id
-    chosen, reason = scope_of_key(handle, [column.sql for column in columns], scope)
+    chosen, reason = choose_scope(handle, [column.sql for column in columns], scope)
     if spec.is_unpartitioned:
         return spec, ""
     if chosen == "global":
@@ -163,7 +163,7 @@ def _typed(handle: TableHandle, keys: DataFrame, column: Field, types: StructTyp
     value = F.col(quote(found[0])).cast(kind)
     if not column.required:
         return value
-    return not_null(value, f"a key is null in column {column.name!r}, which the table requires")
+    return refuse_null(value, f"a key is null in column {column.name!r}, which the table requires")
 
 
 def _transformed(handle: TableHandle, transform: str, source: str | None) -> str:

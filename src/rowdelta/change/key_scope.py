@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 REMEDY: Final = "use scope='global', or rewrite the old files first: t.compact(options={'rewrite-all': 'true'})"
 
 
-def scope_of_key(handle: TableHandle, key: Sequence[str], scope: str) -> tuple[str, str]:
+def choose_scope(handle: TableHandle, key: Sequence[str], scope: str) -> tuple[str, str]:
     """Whether deletes of a key are filed under the partitions of their keys or for the whole table, and why.
 
     A row with the key is in the partition of the key only if the key columns determine that partition, and only if the

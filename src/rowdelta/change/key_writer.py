@@ -10,13 +10,13 @@ from rowdelta.change.key_batches import (
     NULL_KEY_HINT,
     HashedBatch,
     IntegerBatch,
-    are_many,
-    hashed_batches,
-    integer_batches,
-    integer_statistics,
+    collect_hashed_batches,
+    collect_integer_batches,
+    has_many_keys,
+    measure_integer_keys,
 )
-from rowdelta.change.key_files import estimated_full_size, stage_rows, write_hashed, write_rows, write_vector
-from rowdelta.change.row_errors import refusals
+from rowdelta.change.key_files import estimate_full_size, stage_key_rows, write_hashed, write_rows, write_vector
+from rowdelta.change.row_errors import translate_row_errors
 from rowdelta.encoding import (
     BatchStatistics,
     DeleteBatch,
@@ -67,18 +67,18 @@ class KeyWriter:
         """Collects what must be known and chooses an encoding per partition; writes nothing."""
         single = len(self._keys.columns) == 1 and is_integer(self._keys.columns[0])
         if single and self._encoding != DeleteEncoding.HASH_MAP.value:
-            if are_many(self._keys):
+            if has_many_keys(self._keys):
                 choices = self._choices_of_many()
                 if all(choice.encoding is DeleteEncoding.FULL_ROW for choice in choices):
                     return KeyDeletes(tuple((None, choice) for choice in choices[:1]))
-            batches = integer_batches(self._keys)
+            batches = collect_integer_batches(self._keys)
             chosen = [(batch, self._choose(batch.statistics)) for batch in batches]
             if all(choice.encoding is not DeleteEncoding.HASH_MAP for _, choice in chosen):
                 return KeyDeletes(tuple(chosen))
         choice = self._choose(BatchStatistics(0))
         if choice.encoding is not DeleteEncoding.HASH_MAP:
             return KeyDeletes(((None, choice),))
-        hashed = hashed_batches(self._keys)
+        hashed = collect_hashed_batches(self._keys)
         return KeyDeletes(tuple((batch, self._choose(BatchStatistics(batch.keys.num_rows))) for batch in hashed))
 
     def _choices_of_many(self) -> list[EncodingChoice]:
@@ -86,7 +86,7 @@ class KeyWriter:
         best = self._choose(BatchStatistics(1, 0, 0))
         if best.encoding is DeleteEncoding.FULL_ROW:
             return [best]
-        return [self._choose(statistics) for statistics in integer_statistics(self._keys)]
+        return [self._choose(statistics) for statistics in measure_integer_keys(self._keys)]
 
     def _choose(self, statistics: BatchStatistics) -> EncodingChoice:
         batch = DeleteBatch(
@@ -115,13 +115,13 @@ class KeyWriter:
 
     def _are_none(self, deletes: KeyDeletes) -> bool:
         """Whether keys that have not been collected are none."""
-        with refusals(NULL_KEY_HINT):
+        with translate_row_errors(NULL_KEY_HINT):
             return all(batch is None for batch, _ in deletes.chosen) and self._keys.frame.isEmpty()
 
     def _write(self, batch: IntegerBatch | HashedBatch | None, choice: EncodingChoice) -> list[NewDelete]:
         if batch is None:
-            with refusals(NULL_KEY_HINT):
-                return stage_rows(self._handle, self._keys)
+            with translate_row_errors(NULL_KEY_HINT):
+                return stage_key_rows(self._handle, self._keys)
         if isinstance(batch, HashedBatch):
             return [write_hashed(self._handle, self._keys, batch)]
         if choice.encoding is DeleteEncoding.DELETION_VECTOR:
@@ -135,7 +135,7 @@ class KeyWriter:
         for reason in deletes.reasons:
             log.info("Encoding: %s", reason)
         for new in written:
-            full = estimated_full_size(self._handle, new.file.record_count)
+            full = estimate_full_size(self._handle, new.file.record_count)
             log.info(
                 "%s file: %s (%d bytes; whole rows would take about %s)",
                 new.encoding.shown(FileContent.EQUALITY),
@@ -155,10 +155,10 @@ def _warn_once(handle: TableHandle) -> None:
         )
 
 
-def summary_of(handle: TableHandle, written: Sequence[NewDelete]) -> dict[str, str]:
+def summarise_key_deletes(handle: TableHandle, written: Sequence[NewDelete]) -> dict[str, str]:
     """The snapshot summary's counts of new equality deletes."""
     vectors = [new for new in written if new.file.file_format == "PUFFIN"]
-    full = estimated_full_size(handle, sum(new.file.record_count for new in written))
+    full = estimate_full_size(handle, sum(new.file.record_count for new in written))
     return {
         "equality-delete-vectors": str(len(vectors)),
         "equality-delete-files": str(len(written) - len(vectors)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowdelta.change.assignments import new_name
+from rowdelta.change.assignments import name_new_value
 from rowdelta.change.position_files import write_positions
 from rowdelta.change.target_snapshot import LAST_UPDATED
 from rowdelta.iceberg import RowChange, stage_rows
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import Validation
 
 
-def updated_rows(target: Target, rows: DataFrame, changed: Collection[str] = ()) -> DataFrame:
+def select_updated_rows(target: Target, rows: DataFrame, changed: Collection[str] = ()) -> DataFrame:
     """Rows as the writer wants them: their id stays, and when they were last updated is left to the commit.
 
     Args:
         target: The table.
         rows: The rows.
-        changed: The columns that have a value of a `new_name` in `rows`.
+        changed: The columns that have a value of a `name_new_value` in `rows`.
     """
-    values = [f"{quote(new_name(name) if name in changed else name)} AS {quote(name)}" for name in target.columns]
+    values = [f"{quote(name_new_value(name) if name in changed else name)} AS {quote(name)}" for name in target.columns]
     updated = [f"cast(NULL AS bigint) AS {LAST_UPDATED}"] if target.has_lineage else []
     return select_sql(rows, *values, *target.kept_lineage, *updated)
 

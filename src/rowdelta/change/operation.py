@@ -98,7 +98,7 @@ Returned = TypeVar("Returned")
 _STEPS: Final = ("plan", "execute")
 
 
-def in_our_words(step: Callable[Step, Returned]) -> Callable[Step, Returned]:
+def with_translated_errors(step: Callable[Step, Returned]) -> Callable[Step, Returned]:
     """A method of a verb in which errors of Spark and Java become ours, and nothing is logged before them."""
 
     @functools.wraps(step)
@@ -125,7 +125,7 @@ class Operation(ABC, Generic[ResultT]):
         super().__init_subclass__(**kwargs)
         for name in _STEPS:
             if name in cls.__dict__:
-                setattr(cls, name, in_our_words(cls.__dict__[name]))
+                setattr(cls, name, with_translated_errors(cls.__dict__[name]))
 
     @abstractmethod
     def plan(self) -> Plan:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowdelta.change.position_files import describe
+from rowdelta.change.position_files import describe_deletes
 from rowdelta.iceberg import scan_size
 
 if TYPE_CHECKING:
     from rowdelta.iceberg import RowFilter, TableHandle
 
 
-def how_without_deletes(mode: str, isolation: str) -> tuple[tuple[str, str], ...]:
+def describe_without_deletes(mode: str, isolation: str) -> tuple[tuple[str, str], ...]:
     """How files would be added or dropped, as steps of a plan."""
     return ("mode", mode), ("encoding", "none: no delete is written"), ("isolation", isolation)
 
 
-def how(handle: TableHandle, mode: str, why: str, isolation: str) -> tuple[tuple[str, str], ...]:
+def describe_mode(handle: TableHandle, mode: str, why: str, isolation: str) -> tuple[tuple[str, str], ...]:
     """How rows would be changed, as steps of a plan."""
-    encoding = describe(handle) if mode == "merge-on-read" else "none: the touched files are written anew"
+    encoding = describe_deletes(handle) if mode == "merge-on-read" else "none: the touched files are written anew"
     return (("mode", f"{mode} ({why})"), ("encoding", encoding), ("isolation", isolation))
 
 
-def estimate(
+def estimate_scan(
     handle: TableHandle, snapshot_id: int, condition: RowFilter, *, drops: bool = False
 ) -> tuple[tuple[str, str], ...]:
     """The files, rows and bytes that the predicate cannot rule out, as steps of a plan: to be scanned, or dropped."""

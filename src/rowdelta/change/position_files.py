@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowdelta.change.existing_positions import earlier_positions
+from rowdelta.change.existing_positions import read_existing_positions
 from rowdelta.change.read_back import check_parquet, check_vectors
 from rowdelta.codec import Blob, PuffinWriter, bitmap_to_numpy, encode_vector
 from rowdelta.encoding import GRANULARITY_FILE, DeleteEncoding, FileContent, granularity_of
@@ -91,7 +91,7 @@ def _write_vectors(
 ) -> Written:
     """One vector for each data file, all in one Puffin file; each also holds what was deleted before."""
     paths = {file.path for file in touched}
-    before = earlier_positions(handle, files, paths)
+    before = read_existing_positions(handle, files, paths)
     location = handle.new_data_location(f"{uuid.uuid4()}-deletes.puffin")
     writer = PuffinWriter(created_by="rowdelta")
     written: list[tuple[FilePositions, BitMap64, Any]] = []
@@ -157,7 +157,7 @@ def _by_file(handle: TableHandle) -> bool:
     return granularity_of(handle.metadata.properties) == GRANULARITY_FILE
 
 
-def describe(handle: TableHandle) -> str:
+def describe_deletes(handle: TableHandle) -> str:
     """What `write_positions` would write, and why."""
     version = f"the table is of format version {handle.metadata.format_version}"
     if handle.metadata.format_version >= DELETION_VECTOR_VERSION:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _VECTORS_DECODED: Final = 64
 
 
-def check_keys_of(file: ContentFile, columns: Sequence[Field], blob: BlobMetadata, payload: bytes) -> None:
+def check_stored_keys(file: ContentFile, columns: Sequence[Field], blob: BlobMetadata, payload: bytes) -> None:
     """Decodes the keys of an equality delete as readers do.
 
     Raises:

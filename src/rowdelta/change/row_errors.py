@@ -36,7 +36,7 @@ def check_frame(value: object, what: str) -> None:
         )
 
 
-def refusal(*message: str | Column, hint: str | None = None) -> Column:
+def make_row_error(*message: str | Column, hint: str | None = None) -> Column:
     """An expression that fails with a message, put together from text and values; it may have a hint of its own."""
     end = _END if hint is None else f"{_HINT}{hint}{_END}"
     parts = [
@@ -46,13 +46,13 @@ def refusal(*message: str | Column, hint: str | None = None) -> Column:
     return F.raise_error(F.concat(*parts))
 
 
-def not_null(value: Column, message: str, hint: str | None = None) -> Column:
+def refuse_null(value: Column, message: str, hint: str | None = None) -> Column:
     """The value, or a refusal where it is null."""
-    return F.when(F.isnull(value), refusal(message, hint=hint)).otherwise(value)
+    return F.when(F.isnull(value), make_row_error(message, hint=hint)).otherwise(value)
 
 
 @contextmanager
-def refusals(hint: str) -> Iterator[None]:
+def translate_row_errors(hint: str) -> Iterator[None]:
     """Turns the error of a task that met a refused value into an `InputError`."""
     try:
         yield

@@ -16,7 +16,7 @@ from rowdelta.change.target_snapshot import FILE, POSITION
 from rowdelta.codec import bitmap_from_sorted, sorted_distinct, spark_hashes
 from rowdelta.errors import TableError
 from rowdelta.iceberg import ContentFile, is_read_as_it_is, partition_names
-from rowdelta.read import PARTITION, SPEC, block_and_bit, unpack_words
+from rowdelta.read import PARTITION, SPEC, locate_bit, unpack_words
 from rowdelta.spark import arrow_frame, json_values, plain_values, select_sql, sql_column
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import DataEntry, LiveData, TableHandle
 
 CODE: Final = "__rd_code"
-_BLOCK, _BIT = block_and_bit(POSITION)
+_BLOCK, _BIT = locate_bit(POSITION)
 _HASH: Final = f"hash({FILE}) AS {CODE}"
 _PATH: Final = "__rd_path"
 _RUNS_OF_BATCH: Final = 64
@@ -75,7 +75,7 @@ class FilePositions:
         )
 
 
-class Places(ABC):
+class RowLocator(ABC):
     """How rows say where they are, and how that is collected.
 
     Attributes:
@@ -100,7 +100,7 @@ class Places(ABC):
         return self.collect(self.mark(rows, []))
 
 
-class NamedFiles(Places):
+class PathLocator(RowLocator):
     """Rows carry the path of their file: for tables of so many files that listing them would cost more."""
 
     def __init__(self, handle: TableHandle, rows: DataFrame) -> None:
@@ -154,7 +154,7 @@ class NamedFiles(Places):
         return found
 
 
-class KnownFiles(Places):
+class ListedFilesLocator(RowLocator):
     """Rows carry a hash of their file's path, or its number where two files have the same hash.
 
     Attributes:
@@ -209,7 +209,7 @@ class KnownFiles(Places):
         return FilePositions(file.path, file.spec_id, values, bitmap_from_sorted(positions), rows)
 
 
-def places_of(target: Target, rows: DataFrame) -> Places:
+def choose_locator(target: Target, rows: DataFrame) -> RowLocator:
     """How rows of a table best say where they are.
 
     Rows do not know a partition value whose source column was dropped, so then the manifests must tell it.
@@ -218,12 +218,12 @@ def places_of(target: Target, rows: DataFrame) -> Places:
     handle = target.handle
     manifests = [manifest for manifest in target.files.listing.records if not manifest.get("content")]
     if not _are_known(target):
-        return NamedFiles(handle, rows)
+        return PathLocator(handle, rows)
     entries = [entry for manifest in manifests for entry in handle.manifests.data(manifest)]
-    return KnownFiles(handle, entries, one_by_one=are_collected(target))
+    return ListedFilesLocator(handle, entries, one_by_one=can_collect_rows(target))
 
 
-def rows_to_find(
+def read_target_rows(
     target: Target, alias: str | None = None, *, with_ids: bool = False, skipping: Column | None = None
 ) -> DataFrame:
     """Live rows of a table, of which `_file` and `_pos` can be selected.
@@ -249,8 +249,8 @@ def rows_to_find(
     return target.rows(alias, skipping=skipping)
 
 
-def are_collected(target: Target) -> bool:
-    """Whether rows of a table are collected one by one, with `KnownFiles`."""
+def can_collect_rows(target: Target) -> bool:
+    """Whether rows of a table are collected one by one, with `ListedFilesLocator`."""
     rows_at_most = None if target.files is None else target.files.count("rows")
     return rows_at_most is not None and rows_at_most <= _ROWS_COLLECTED_AT_MOST and _are_known(target)
 
@@ -279,7 +279,7 @@ def collect_positions_in(
     """
     every = sum(file.records for file in files)
     one_by_one = (every if expected is None else min(expected, every)) * _BYTES_OF_ROW <= most_bytes
-    known = KnownFiles(handle, files, one_by_one=one_by_one)
+    known = ListedFilesLocator(handle, files, one_by_one=one_by_one)
     return known.find(rows.select(FILE, POSITION))
 
 

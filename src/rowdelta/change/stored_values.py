@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.change.row_errors import not_null
+from rowdelta.change.row_errors import refuse_null
 from rowdelta.errors import InputError
 from rowdelta.spark import ansi_cast, can_store
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import Field, TableHandle
 
 
-def stored(handle: TableHandle, rows: DataFrame, column: Field, value: Column, want: T.DataType) -> Column:
+def store_value(handle: TableHandle, rows: DataFrame, column: Field, value: Column, want: T.DataType) -> Column:
     """A value cast to the column's type, if ANSI SQL lets it be stored there; overflow and a forbidden null raise."""
     have = rows.select(value.alias("v")).schema["v"].dataType
-    return stored_as(handle, column, value, have, want)
+    return store_typed_value(handle, column, value, have, want)
 
 
-def fits(column: Field, have: T.DataType, want: T.DataType) -> bool:
+def fits_unchanged(column: Field, have: T.DataType, want: T.DataType) -> bool:
     """Whether a column takes every value of a type just as it is."""
     return not column.required and have.json() == want.json()
 
 
-def stored_as(handle: TableHandle, column: Field, value: Column, have: T.DataType, want: T.DataType) -> Column:
-    """As `stored`, where the type of the value is known too."""
+def store_typed_value(handle: TableHandle, column: Field, value: Column, have: T.DataType, want: T.DataType) -> Column:
+    """As `store_value`, where the type of the value is known too."""
     result = _Storage(handle, have, want, column.name).convert(value, have, want, column.name)
     return _required(result, column.name) if column.required else result
 
 
 def _required(value: Column, name: str) -> Column:
-    return not_null(value, f"column {name!r} is required, but a row would get null")
+    return refuse_null(value, f"column {name!r} is required, but a row would get null")
 
 
 def _nullable(kind: T.DataType) -> str:

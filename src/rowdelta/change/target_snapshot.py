@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rowdelta.choices import Isolation, Mode, check_choice
 from rowdelta.errors import InputError, TableError
 from rowdelta.iceberg import SnapshotFiles, Validation, shadow, snapshot_files
-from rowdelta.read import check_clashes, check_deletes, check_names, live_rows, may_hide, with_hidden_floats
+from rowdelta.read import check_clashes, check_deletes, check_names, hide_floats, live_rows, may_hide
 from rowdelta.spark import quote, select_sql
 
 if TYPE_CHECKING:
@@ -104,10 +104,10 @@ class Target:
         rows = shadow(self.handle, self.files, schema_id, []).frame
         rows = rows if skipping is None else rows.where(skipping)
         if alias is None:
-            return with_hidden_floats(rows, columns)
+            return hide_floats(rows, columns)
         if may_hide(self.handle, self.handle.metadata.schema):
             rows = select_sql(rows, "*", *places)
-        return with_hidden_floats(rows, columns, places).alias(alias)
+        return hide_floats(rows, columns, places).alias(alias)
 
     def check_own_names(self) -> None:
         """Refuses a table with a column of such a name as a change gives to what it adds to rows."""
@@ -146,7 +146,7 @@ def open_target(handle: TableHandle) -> Target:
     return Target(handle, files)
 
 
-def mode_of(handle: TableHandle, verb: str, mode: str | None) -> tuple[str, str]:
+def find_mode(handle: TableHandle, verb: str, mode: str | None) -> tuple[str, str]:
     """Merge-on-read or copy-on-write for a verb (`delete`, `update`, `merge`), and why."""
     name = f"write.{verb}.mode"
     found = mode or handle.metadata.properties.get(name)
@@ -159,13 +159,13 @@ def mode_of(handle: TableHandle, verb: str, mode: str | None) -> tuple[str, str]
     return "merge-on-read", f"{name} is not set, and writing deletes costs least"
 
 
-def isolation_of(handle: TableHandle, verb: str, isolation: str | None) -> str:
+def find_isolation(handle: TableHandle, verb: str, isolation: str | None) -> str:
     """The isolation level of a verb."""
     found = isolation or handle.metadata.properties.get(f"write.{verb}.isolation-level", "serializable")
     check_choice("isolation level", found, Isolation)
     return found
 
 
-def table_columns(target: Target) -> list[str]:
+def list_written_columns(target: Target) -> list[str]:
     """The table's columns and lineage in SQL, in the order that the writer wants."""
     return [quote(name) for name in [*target.columns, *target.lineage]]

@@ -1,65 +1,115 @@
-"""What was used lately of things that never change, such as the parsed entries of a manifest."""
+"""The one cache for data of a table that never changes: parsed manifests, footers, keys of delete files, frames."""
 
 from __future__ import annotations
 
 import threading
-from typing import Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
 
-_CHANGES_KEPT: Final = 8
-_MOST: Final = 4096
+K = TypeVar("K", bound="Hashable")
+V = TypeVar("V")
+
+_CHANGES_WITHOUT_USE: Final = 8
+_CAPACITY: Final = 4096
 
 
-class Recent(Generic[T]):
-    """Values by path. One that is not used while the table changes eight times is let go, so what is live stays.
+class _Entry(NamedTuple, Generic[V]):
+    value: V
+    size: int
+    last_change: int
+
+
+class LruCache(Generic[K, V]):
+    """Values by key, for any number of threads. The value that was used longest ago goes first.
+
+    A value goes when the cache is full, or when it is not used while the table changes eight times. So what is live
+    stays, and a stream of changes needs no more memory with time.
+
+    Args:
+        capacity: The total size of the values. One value stays even if it is larger.
+        measure: The size of a value; default: 1, so that `capacity` is a number of values.
+        capacity_after_change: The total size that a change of the table leaves; default: no limit of its own.
 
     Examples:
-        >>> footers = Recent[int]()
+        >>> footers = LruCache[str, int](capacity=2)
         >>> footers.put("a", 1)
-        >>> footers.get("a"), footers.get("b")
-        (1, None)
+        >>> footers.put("b", 2)
+        >>> footers.get("a")
+        1
+        >>> footers.put("c", 3)
+        >>> "a" in footers, "b" in footers
+        (True, False)
         >>> for _ in range(9):
         ...     footers.after_change()
         >>> len(footers)
         0
     """
 
-    def __init__(self) -> None:
-        self._values: dict[str, tuple[int, T]] = {}  # in the order of their last use
+    def __init__(
+        self,
+        capacity: int = _CAPACITY,
+        measure: Callable[[V], int] | None = None,
+        capacity_after_change: int | None = None,
+    ) -> None:
+        self._entries: dict[K, _Entry[V]] = {}  # in the order of their last use
+        self._capacity = capacity
+        self._capacity_after_change = capacity_after_change
+        self._measure = measure
+        self._size = 0
         self._changes = 0
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._entries)
 
-    def __contains__(self, path: str) -> bool:
-        return path in self._values
+    def __contains__(self, key: K) -> bool:
+        return key in self._entries
 
-    def get(self, path: str) -> T | None:
-        """The value of a path, which counts as a use; None where it is not known."""
+    @property
+    def size(self) -> int:
+        """The total size of the values."""
+        return self._size
+
+    def get(self, key: K) -> V | None:
+        """The value of a key, which counts as a use; None if the cache does not have it."""
         with self._lock:
-            found = self._values.pop(path, None)
-            if found is None:
+            entry = self._entries.pop(key, None)
+            if entry is None:
                 return None
-            self._values[path] = (self._changes, found[1])
-            return found[1]
+            self._entries[key] = entry._replace(last_change=self._changes)
+            return entry.value
 
-    def put(self, path: str, value: T) -> None:
-        """Keeps a value; of too many the one goes that was used longest ago."""
+    def put(self, key: K, value: V) -> None:
+        """Adds or replaces a value."""
+        size = 1 if self._measure is None else self._measure(value)
         with self._lock:
-            self._values.pop(path, None)
-            self._values[path] = (self._changes, value)
-            if len(self._values) > _MOST:
-                del self._values[next(iter(self._values))]
+            self._remove(key)
+            self._entries[key] = _Entry(value, size, self._changes)
+            self._size += size
+            while self._size > self._capacity and len(self._entries) > 1:
+                self._remove_oldest()
+
+    def remove(self, key: K) -> None:
+        """Removes a value, if the cache has it."""
+        with self._lock:
+            self._remove(key)
 
     def after_change(self) -> None:
-        """Lets go of what was not used lately; to be called when the table has changed."""
+        """Removes what was not used lately. To be called when the table has changed."""
         with self._lock:
             self._changes += 1
-            oldest = self._changes - _CHANGES_KEPT
-            while self._values:
-                path, (used, _) = next(iter(self._values.items()))
-                if used >= oldest:
-                    break
-                del self._values[path]
+            oldest_change = self._changes - _CHANGES_WITHOUT_USE
+            while self._entries and next(iter(self._entries.values())).last_change < oldest_change:
+                self._remove_oldest()
+            if self._capacity_after_change is not None:
+                while self._size > self._capacity_after_change:
+                    self._remove_oldest()
+
+    def _remove(self, key: K) -> None:
+        entry = self._entries.pop(key, None)
+        self._size -= 0 if entry is None else entry.size
+
+    def _remove_oldest(self) -> None:
+        self._remove(next(iter(self._entries)))

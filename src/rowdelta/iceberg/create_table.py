@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rowdelta.errors import TableError
+from rowdelta.iceberg.metadata_document import make_schema
 from rowdelta.spark import Gateway, JavaError, java_message, java_name
 
 if TYPE_CHECKING:
@@ -21,12 +22,11 @@ class NewTable:
         self._gateway = Gateway(spark)
         self._name = name
         iceberg, session = self._gateway.iceberg, self._gateway.session
-        document = {"type": "struct", "schema-id": 0, "fields": list(fields)}
         try:
             parsed = iceberg.spark.Spark3Util.catalogAndIdentifier(session, name)
             self._catalog = iceberg.spark.Spark3Util.loadIcebergCatalog(session, parsed.catalog().name())
             self._identifier = iceberg.spark.Spark3Util.identifierToTableIdentifier(parsed.identifier())
-            self._schema = iceberg.SchemaParser.fromJson(json.dumps(document))
+            self._schema = iceberg.SchemaParser.fromJson(json.dumps(make_schema(fields)))
         except JavaError as error:
             raise _translated(name, error) from error
 

@@ -12,19 +12,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import TableError
+from rowdelta.iceberg.in_memory_table import make_static_table, read_java_table
+from rowdelta.iceberg.metadata_document import MetadataDocument
 from rowdelta.iceberg.scratch_files import scratch_folder
-from rowdelta.iceberg.snapshot_reader import SnapshotFiles, as_frame, static_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
-    from rowdelta.iceberg.manifests import DeleteEntry
+    from rowdelta.iceberg.manifest_entries import DeleteEntry
+    from rowdelta.iceberg.snapshot_contents import SnapshotFiles
     from rowdelta.iceberg.table_handle import TableHandle
 
 _KEPT: Final = ("file_path", "file_format", "record_count", "file_size_in_bytes", "split_offsets", "key_metadata")
-_SPEC: Final[dict[str, Any]] = {"spec-id": 0, "fields": []}
 _POSITION_FIELDS: Final[list[dict[str, Any]]] = [
     {"id": 2147483546, "name": "file_path", "required": False, "type": "string"},
     {"id": 2147483545, "name": "pos", "required": False, "type": "long"},
@@ -53,7 +54,6 @@ def position_rows(handle: TableHandle, files: SnapshotFiles, entries: Sequence[D
 def _file_rows(
     handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], fields: list[dict[str, Any]]
 ) -> DataFrame:
-    schema = {"type": "struct", "schema-id": 0, "fields": fields}
     wanted = {entry.path for entry in entries}
     manifests = {entry.manifest_path for entry in entries}
     records = []
@@ -62,7 +62,7 @@ def _file_rows(
             location, size, count = _data_manifest(handle, manifest["manifest_path"], wanted)
             records.append(_list_record(manifest, location, size, count))
     listing = replace(files.listing, records=records)
-    return as_frame(handle, static_table(handle, _document(handle, files, schema), listing))
+    return read_java_table(handle, make_static_table(handle, _describe_files(handle, files, fields), listing))
 
 
 def _all_fields(handle: TableHandle) -> list[dict[str, Any]]:
@@ -151,23 +151,7 @@ def _list_record(manifest: dict[str, Any], location: str, size: int, count: int)
     }
 
 
-def _document(handle: TableHandle, files: SnapshotFiles, schema: dict[str, Any]) -> dict[str, Any]:
-    document = dict(handle.document)
-    snapshot = handle.snapshot_document(files.snapshot.id)
-    snapshot = {key: value for key, value in snapshot.items() if key not in {"first-row-id", "added-rows", "schema-id"}}
-    return document | {
-        "format-version": 2,
-        "schemas": [schema],
-        "current-schema-id": 0,
-        "partition-specs": [_SPEC],
-        "default-spec-id": 0,
-        "sort-orders": [{"order-id": 0, "fields": []}],
-        "default-sort-order-id": 0,
-        "snapshots": [snapshot],
-        "current-snapshot-id": files.snapshot.id,
-        "refs": {"main": {"type": "branch", "snapshot-id": files.snapshot.id}},
-        "snapshot-log": [],
-        "metadata-log": [],
-        "statistics": [],
-        "partition-statistics": [],
-    }
+def _describe_files(handle: TableHandle, files: SnapshotFiles, fields: Sequence[Mapping[str, Any]]) -> MetadataDocument:
+    """The metadata of an unpartitioned table with these columns and this snapshot alone."""
+    document = MetadataDocument(handle.document).set_format_version(2).replace_schemas(fields).remove_partitioning()
+    return document.keep_snapshot(handle.snapshot_document(files.snapshot.id))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowdelta.iceberg.delete_index import Inventory, LiveDelete, take_inventory
+from rowdelta.iceberg.delete_index import Inventory, take_inventory
 from rowdelta.iceberg.puffin_footers import only_blob
 from rowdelta.spark import arrow_frame, shown
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from rowdelta.encoding import DeleteEncoding
-    from rowdelta.iceberg.manifests import DeleteEntry
+    from rowdelta.iceberg.live_files import LiveDelete
+    from rowdelta.iceberg.manifest_entries import DeleteEntry
     from rowdelta.iceberg.metadata import TableMetadata
     from rowdelta.iceberg.table_handle import TableHandle
 

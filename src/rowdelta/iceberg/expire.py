@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import DataFrame
 
 from rowdelta.errors import TableError
-from rowdelta.iceberg.manifests import ADDED, DELETED
-from rowdelta.iceberg.table_handle import metadata_document
+from rowdelta.iceberg.manifest_entries import ADDED, DELETED
+from rowdelta.iceberg.table_state import read_metadata_document
 from rowdelta.spark import JavaError, java_message, java_name
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Expiry:
 def plan_expiry(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> tuple[Expiry, ExpiredFiles]:
     """What an expiry would remove; nothing is committed, and nothing is written."""
     transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
-    after = metadata_document(handle.gateway, transaction.table().operations().current())
+    after = read_metadata_document(handle.gateway, transaction.table().operations().current())
     before = handle.whole_document()
     return expiry_between(before, after), expired_files(handle, before, after)
 

@@ -1,49 +1,63 @@
-"""A table with a schema that it does not have yet: what changes would meet, before anything is changed."""
+"""Tables that exist in memory alone, and the frames that read them."""
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING, Any
 
-from rowdelta.errors import InputError
-from rowdelta.iceberg.table_handle import TableHandle, TableState
-from rowdelta.spark import JavaError, java_message, java_schema
+from pyspark.sql import DataFrame
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from rowdelta.iceberg.avro_file import AvroFile
+    from rowdelta.iceberg.metadata_document import MetadataDocument
+    from rowdelta.iceberg.table_handle import TableHandle
 
-    from pyspark.sql import DataFrame
 
+def pin_to_branch(handle: TableHandle, metadata: Any) -> Any:
+    """The branch as it was, whoever refreshes the table meanwhile.
 
-def draft(handle: TableHandle, changes: DataFrame, new: Sequence[str], wider: Sequence[str]) -> TableHandle:
-    """The table with more and wider columns, in memory alone. It can be read and planned with, not committed to.
-
-    Args:
-        handle: The table.
-        changes: The frame whose columns the table is to have.
-        new: Columns of the frame to add.
-        wider: Columns of the table that get the type that the frame has.
-
-    Raises:
-        InputError: Iceberg cannot add such a column.
+    The branch is named even if it is main: else Spark's setting `spark.wap.branch` would choose another.
     """
-    gateway, base = handle.gateway, handle.state.current
-    iceberg = gateway.iceberg
+    iceberg, table = handle.gateway.iceberg, handle.java_table
+    operations = iceberg.StaticTableOperations(metadata, table.io())
+    return iceberg.spark.source.SparkTable(iceberg.BaseTable(operations, table.name())).copyWithBranch(handle.branch)
+
+
+def make_static_table(handle: TableHandle, document: MetadataDocument, listing: AvroFile) -> Any:
+    """A table that exists in memory alone, from its metadata and the manifest list of its only snapshot."""
+    iceberg, table = handle.gateway.iceberg, handle.java_table
+    location = f"rowdelta-{uuid.uuid4()}.avro"
+    document = document.replace_manifest_list(document.current_snapshot_id, location)
+    metadata = iceberg.TableMetadataParser.fromJson(document.to_json())
+    operations = iceberg.StaticTableOperations(metadata, table.io())
+    made = iceberg.BaseTable(operations, table.name())
+    files = iceberg.inmemory.InMemoryFileIO()
     try:
-        wanted = iceberg.spark.SparkSchemaUtil.convert(java_schema(changes)).asStruct()
-        update: Any = handle.java_table.updateSchema()
-        rule = handle.name_rule
-        for name in wider:
-            update.updateColumn(name, wanted.field(rule.find(name, changes.columns)[0]).type())
-        for name in new:
-            update.addColumn(None, name, wanted.field(name).type())
-        schema = update.apply()
-        highest = max(int(base.lastColumnId()), int(schema.highestFieldId()))
-        metadata = iceberg.TableMetadata.buildFrom(base).setCurrentSchema(schema, highest).build()
-    except JavaError as error:
-        raise InputError(
-            f"{handle.name} cannot get the columns {', '.join([*new, *wider])} of the changes: {java_message(error)}",
-            hint="cast or drop them in the changes",
-        ) from error
-    operations = iceberg.StaticTableOperations(metadata, handle.java_table.io(), handle.java_table.locationProvider())
-    table = iceberg.BaseTable(operations, handle.java_table.name())
-    return handle.with_state(table, TableState(gateway, metadata, None))
+        files.addFile(location, listing.to_bytes())
+        # Iceberg keeps what it has read of a list, and does not ask for it again.
+        made.currentSnapshot().dataManifests(files)
+        made.currentSnapshot().deleteManifests(files)
+    finally:
+        files.deleteFile(location)  # all objects of the class have the same files
+    return made
+
+
+def read_java_table(handle: TableHandle, table: Any) -> DataFrame:
+    """A DataFrame over any of Iceberg's table objects, committed or not."""
+    return read_spark_table(handle, handle.gateway.iceberg.spark.source.SparkTable(table))
+
+
+def read_spark_table(handle: TableHandle, spark_table: Any) -> DataFrame:
+    """A DataFrame over a table object of Iceberg's Spark integration."""
+    gateway = handle.gateway
+    spark_sql = gateway.jvm.org.apache.spark.sql
+    v2 = spark_sql.execution.datasources.v2
+    none = gateway.scala_object(gateway.jvm.scala, "None")
+    relation = gateway.scala_object(v2, "DataSourceV2Relation").create(
+        spark_table,
+        none,
+        none,
+        spark_sql.util.CaseInsensitiveStringMap.empty(),
+        none,
+    )
+    return DataFrame(spark_sql.classic.Dataset.ofRows(gateway.session, relation), handle.spark)

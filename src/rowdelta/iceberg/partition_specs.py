@@ -1,33 +1,58 @@
-"""A spec without partitions: what deletes for the whole table are filed under."""
+"""How a table is partitioned: its specs, and the names of their fields in Iceberg's metadata tables."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from rowdelta.iceberg.metadata_commit import commit_metadata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from rowdelta.iceberg.metadata import PartitionSpec
     from rowdelta.iceberg.table_handle import TableHandle
 
+# Of the transforms whose values have a type of their own.
+_RESULT_TYPES: Final = {"bucket": "int", "year": "int", "month": "int", "day": "date", "hour": "int"}
 
-def unpartitioned_spec(handle: TableHandle) -> PartitionSpec:
-    """The table's spec without partitions; one is added to its metadata where it never had one.
 
-    The table's own spec stays as it is: new rows are partitioned as before.
+@dataclass(frozen=True)
+class PartitionField:
+    """One field of a partition spec."""
+
+    source_id: int
+    field_id: int
+    name: str
+    transform: str
+
+    def result_type(self, source: str) -> str:
+        """The Iceberg type of its values, given that of its column."""
+        return _RESULT_TYPES.get(self.transform.partition("[")[0], source)
+
+
+@dataclass(frozen=True)
+class PartitionSpec:
+    """How data files are partitioned."""
+
+    id: int
+    fields: tuple[PartitionField, ...]
+
+    @property
+    def is_unpartitioned(self) -> bool:
+        """Whether files of this spec belong to no partition; `void` transforms do not count."""
+        return all(part.transform == "void" for part in self.fields)
+
+
+def read_partition_field(part: dict[str, Any]) -> PartitionField:
+    """One field of a partition spec, from Iceberg's JSON."""
+    return PartitionField(part["source-id"], part.get("field-id", 0), part["name"], part["transform"])
+
+
+def partition_names(handle: TableHandle, table: Any = None) -> dict[int, str]:
+    """The name of each partition field in the metadata column `_partition`, by field id.
+
+    Fields whose source column was dropped are not there.
+
+    Args:
+        handle: The table.
+        table: Another of Iceberg's table objects to ask.
     """
-    unbound = handle.gateway.iceberg.PartitionSpec.unpartitioned().toUnbound
-
-    def add(builder: Any) -> Any | None:
-        return builder.addPartitionSpec(unbound()) if _known(handle) is None else None
-
-    found = _known(handle)
-    if found is None:
-        commit_metadata(handle, add, "a spec without partitions was added")
-        found = _known(handle)
-    assert found is not None
-    return found
-
-
-def _known(handle: TableHandle) -> PartitionSpec | None:
-    return next((spec for spec in handle.metadata.specs.values() if spec.is_unpartitioned), None)
+    gateway = handle.gateway
+    kind = gateway.iceberg.Partitioning.partitionType(handle.java_table if table is None else table)
+    return {int(column.fieldId()): str(column.name()) for column in gateway.members(kind.fields())}

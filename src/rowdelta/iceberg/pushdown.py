@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rowdelta.iceberg.metadata import Field
+from rowdelta.iceberg.schema import Field
 from rowdelta.spark import analyzed_plan, quote, select_sql, sql_columns
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-    from rowdelta.iceberg.metadata import PartitionSpec
+    from rowdelta.iceberg.partition_specs import PartitionSpec
     from rowdelta.iceberg.row_filter import RowFilter
     from rowdelta.iceberg.table_handle import TableHandle
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-    from rowdelta.iceberg.metadata import Field
     from rowdelta.iceberg.row_filter import RowFilter
+    from rowdelta.iceberg.schema import Field
     from rowdelta.iceberg.table_handle import TableHandle
 
 _COMPARED: Final = {"LT": "__lt__", "LT_EQ": "__le__", "GT": "__gt__", "GT_EQ": "__ge__", "EQ": "__eq__"}

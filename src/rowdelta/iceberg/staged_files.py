@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.iceberg.content_files import ContentFile, from_java
+from rowdelta.iceberg.metadata_document import MetadataDocument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,31 +77,11 @@ def stage_key_files(
         spec_id: The partition spec of the deletes.
         properties: Table properties for this write alone.
     """
-    document = dict(handle.document)
-    schema = next(s for s in document["schemas"] if s["schema-id"] == document["current-schema-id"])
-    spec = next(s for s in document["partition-specs"] if s["spec-id"] == spec_id)
-    pseudo = document | {
-        "schemas": [
-            {"type": "struct", "schema-id": 0, "fields": [f for f in schema["fields"] if f["id"] in field_ids]}
-        ],
-        "current-schema-id": 0,
-        "partition-specs": [spec],
-        "default-spec-id": spec_id,
-        "sort-orders": [{"order-id": 0, "fields": []}],
-        "default-sort-order-id": 0,
-        "properties": {**document.get("properties", {}), **properties},
-        "snapshots": [],
-        "current-snapshot-id": -1,
-        "refs": {},
-        "snapshot-log": [],
-        "metadata-log": [],
-        "statistics": [],
-        "partition-statistics": [],
-    }
-    # Row lineage belongs to data: a version 3 table would want its columns in the frame.
-    pseudo["format-version"] = 2
+    document = MetadataDocument(handle.document).keep_columns(field_ids).keep_spec(spec_id).remove_snapshots()
+    # Row lineage belongs to data: for a version 3 table, Iceberg's writer would expect its columns in the frame.
+    document = document.set_format_version(2).set_properties(properties)
     iceberg, table = handle.gateway.iceberg, handle.java_table
-    metadata = iceberg.TableMetadataParser.fromJson(json.dumps(pseudo))
+    metadata = iceberg.TableMetadataParser.fromJson(document.to_json())
     operations = iceberg.StaticTableOperations(metadata, table.io(), handle.location_provider())
     return [from_java(handle, file) for file in _stage(handle, iceberg.BaseTable(operations, table.name()), keys)]
 

@@ -3,48 +3,43 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import json
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from numbers import Integral
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pyspark.sql.types import StructType
 
 from rowdelta.errors import InputError, TableError
-from rowdelta.iceberg.cache import Recent
-from rowdelta.iceberg.file_io import FileIO, read_in_pieces
-from rowdelta.iceberg.manifests import ManifestReader
-from rowdelta.iceberg.metadata import Field, History, Snapshot, TableMetadata, parse_metadata
+from rowdelta.iceberg.cache import LruCache
+from rowdelta.iceberg.file_io import FileIO
+from rowdelta.iceberg.load_errors import explain_load_error
+from rowdelta.iceberg.manifest_reader import ManifestReader
 from rowdelta.iceberg.scratch_files import ScratchFiles
+from rowdelta.iceberg.table_state import TableState, read_metadata_document, read_snapshot_document
+from rowdelta.iceberg.write_location import get_location_provider, may_refuse_location
 from rowdelta.spark import (
     Gateway,
     JavaError,
     NameRule,
     interruptible,
     is_temporary_view,
-    java_message,
     quote_path,
     read_name_rule,
-    string_literal,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from pyspark.sql import DataFrame, SparkSession
 
     from rowdelta.codec import PuffinFile
+    from rowdelta.iceberg.metadata import TableMetadata
+    from rowdelta.iceberg.schema import Field
+    from rowdelta.iceberg.snapshots import Snapshot
 
 Found = TypeVar("Found")
-
-_DATA_PATH: Final = "write.data.path"
-_OWN_PROVIDER: Final = "write.location-provider.impl"
-# Iceberg 1.12 refuses both, unless the new property is there as well.
-_OLD_PLACES: Final = ("write.object-storage.path", "write.folder-storage.path")
-_PLACES: Final = {_OWN_PROVIDER, *_OLD_PLACES}
-_MADE_BY_THEMSELVES = {"spark_catalog", "default_iceberg", "default_rewrite_catalog"}
+_LIVE_FRAMES: Final = 2  # of the newest snapshot, and of one to compare it with
 
 
 @dataclass(frozen=True)
@@ -58,28 +53,6 @@ class CommitMark:
 
     summary: dict[str, str] = field(default_factory=dict)
     properties: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class TableState:
-    """A table as it was at one moment: in Java, as JSON with the snapshots of branches and tags, and parsed."""
-
-    gateway: Gateway = field(repr=False)
-    current: Any = field(repr=False)
-    location: str | None
-
-    @cached_property
-    def document(self) -> dict[str, Any]:
-        """The JSON."""
-        document = metadata_document(self.gateway, _without_history(self.gateway, self.current))
-        document["snapshot-log"] = []
-        return document
-
-    @cached_property
-    def metadata(self) -> TableMetadata:
-        """The JSON, parsed; a snapshot of the history is looked up when it is asked for."""
-        one = partial(_snapshot, self.gateway, self.current)
-        return parse_metadata(self.document, History(one, partial(metadata_document, self.gateway, self.current)))
 
 
 class TableHandle:
@@ -105,8 +78,8 @@ class TableHandle:
         self.full_name = quote_path((self.catalog, *rest))
         self._state: TableState | None = None
         self.mark = CommitMark()
-        self.puffin_footers: Recent[PuffinFile] = Recent()
-        self.live_frames: dict[tuple[int, int, int], Any] = {}  # a snapshot never changes, nor does a frame of it
+        self.puffin_footers: LruCache[str, PuffinFile] = LruCache()
+        self.live_frames: LruCache[tuple[int, int, int], Any] = LruCache(_LIVE_FRAMES)
         self.refresh()
         self.metadata.head(branch)  # a branch that does not exist fails here, not in the middle of something
 
@@ -124,14 +97,14 @@ class TableHandle:
         try:
             self.java_table.refresh()
         except JavaError as error:
-            raise _load_error(self.spark, self.name, error) from error
+            raise explain_load_error(self.spark, self.name, error) from error
         current = self.java_table.operations().current()
         location = current.metadataFileLocation()
         state = self._state
         if state is None or location is None or location != state.location:  # a metadata file never changes
             self._state = TableState(self.gateway, current, location)
-            self.manifests.after_change()
-            self.puffin_footers.after_change()
+            for cache in (self.manifests, self.puffin_footers, self.live_frames):
+                cache.after_change()
 
     @property
     def state(self) -> TableState:
@@ -160,7 +133,7 @@ class TableHandle:
         other = copy.copy(self)
         other.java_table = java_table
         other._state = state  # noqa: SLF001 - of the same class
-        other.live_frames = {}
+        other.live_frames = LruCache(_LIVE_FRAMES)
         return other
 
     def run_interruptibly(self, work: Callable[[], Found], *, cancel: bool = True) -> Found:
@@ -174,14 +147,14 @@ class TableHandle:
 
     def whole_document(self) -> dict[str, Any]:
         """The metadata with every snapshot and their log; `document` has only the snapshots of branches and tags."""
-        return metadata_document(self.gateway, self.state.current)
+        return read_metadata_document(self.gateway, self.state.current)
 
     def snapshot_document(self, snapshot_id: int) -> dict[str, Any]:
         """What the metadata says of one snapshot."""
         for snapshot in self.document["snapshots"]:
             if snapshot["snapshot-id"] == snapshot_id:
                 return dict(snapshot)
-        found = _snapshot(self.gateway, self.state.current, snapshot_id)
+        found = read_snapshot_document(self.gateway, self.state.current, snapshot_id)
         assert found is not None
         return found
 
@@ -229,14 +202,11 @@ class TableHandle:
         Raises:
             TableError: Iceberg does not accept the table's properties. Such a table can be read, but not written.
         """
-        try:
-            return self.java_table.locationProvider()
-        except JavaError as error:
-            raise _location_error(self.name, self.metadata.properties, error) from error
+        return get_location_provider(self.java_table, self.name, self.metadata.properties)
 
     def check_locations(self) -> None:
         """Refuses a table whose properties do not say where new files go, before anything is written."""
-        if _PLACES & self.metadata.properties.keys():
+        if may_refuse_location(self.metadata.properties):
             self.location_provider()
 
     def snapshot(self, snapshot_id: int | None = None) -> Snapshot | None:
@@ -261,32 +231,6 @@ class TableHandle:
         return self.gateway.metadata_table(self.full_name, kind, snapshot_id)
 
 
-def _without_history(gateway: Gateway, metadata: Any) -> Any:
-    """Metadata with no snapshots but those of branches and tags: a long history need not come along each time."""
-    try:
-        return gateway.iceberg.TableMetadata.buildFrom(metadata).suppressHistoricalSnapshots().discardChanges().build()
-    except JavaError:  # the builder is stricter than the reader
-        return metadata
-
-
-def _snapshot(gateway: Gateway, metadata: Any, snapshot_id: Any) -> dict[str, Any] | None:
-    number = int(snapshot_id) if isinstance(snapshot_id, Integral) else 2**63  # users may ask for anything
-    found = metadata.snapshot(number) if -(2**63) <= number < 2**63 else None
-    return None if found is None else dict(json.loads(gateway.iceberg.SnapshotParser.toJson(found)))
-
-
-def metadata_document(gateway: Gateway, metadata: Any) -> dict[str, Any]:
-    """Iceberg's `TableMetadata` as its JSON says it; long texts come fastest as a file."""
-    file = gateway.iceberg.inmemory.InMemoryOutputFile("rowdelta.metadata.json")
-    gateway.iceberg.TableMetadataParser.overwrite(metadata, file)
-    stream = file.toInputFile().newStream()
-    try:
-        document: dict[str, Any] = json.loads(read_in_pieces(stream))
-    finally:
-        stream.close()
-    return document
-
-
 def _load(gateway: Gateway, name: str) -> Any:
     try:
         table = gateway.iceberg.spark.Spark3Util.loadIcebergTable(gateway.session, name)
@@ -295,7 +239,7 @@ def _load(gateway: Gateway, name: str) -> Any:
             raise TableError(
                 f"{name} is a temporary view, not a table", hint="open the table that it is made of"
             ) from None
-        raise _load_error(gateway.spark, name, error) from error
+        raise explain_load_error(gateway.spark, name, error) from error
     if not gateway.java_class("org.apache.iceberg.HasTableOperations").isInstance(table):
         raise TableError(f"{name} is a metadata table of Iceberg", hint="name the table itself")
     return table
@@ -306,80 +250,3 @@ def _resolved(gateway: Gateway, name: str) -> list[str]:
     parsed = gateway.iceberg.spark.Spark3Util.catalogAndIdentifier(gateway.session, name)
     identifier = parsed.identifier()
     return [str(part) for part in (parsed.catalog().name(), *identifier.namespace(), identifier.name())]
-
-
-def _load_error(spark: SparkSession, name: str, error: Exception) -> TableError:
-    java = getattr(error, "java_exception", None)
-    kind = java.getClass().getSimpleName() if java is not None else type(error).__name__
-    text = str((java.getMessage() if java is not None else None) or error).strip().splitlines()[0]
-    if "NoSuch" in kind or "NOT_FOUND" in text or "SINGLE_PART_NAMESPACE" in text:
-        return TableError(f"no table {name}", hint=_hint_for_missing(spark, name))
-    if "not an Iceberg table" in text:
-        return TableError(f"{name} is not an Iceberg table ({text})", hint="rowdelta changes Iceberg tables only")
-    if "ParseException" in kind:
-        return TableError(f"{name!r} is not a table name", hint="quote a part with backticks: lake.db.`my table`")
-    return TableError(f"cannot load {name}: {kind}: {text}")
-
-
-def _location_error(name: str, properties: Mapping[str, str], error: Exception) -> TableError:
-    """Properties that Iceberg no longer accepts are named in the order in which it looks at them."""
-    text = f"cannot write to {name}: {java_message(error)}"
-    old = next((place for place in _OLD_PLACES if place in properties and place in text), None)
-    if old is None:
-        return TableError(text, hint=f"is {_OWN_PROVIDER} of this table what it should be?")
-    return TableError(
-        text,
-        hint=f"ALTER TABLE {name} SET TBLPROPERTIES ('{_DATA_PATH}'={string_literal(properties[old])}); "
-        f"ALTER TABLE {name} UNSET TBLPROPERTIES ('{old}')",
-    )
-
-
-def _hint_for_missing(spark: SparkSession, name: str) -> str:
-    """The nearest names, of the table in its namespace, or else of the namespace in its catalog."""
-    namespace, _, table = name.rpartition(".")
-    tables = _names(spark, f"SHOW TABLES IN {namespace}" if namespace else "SHOW TABLES", "tableName")
-    if tables is not None:
-        near = difflib.get_close_matches(table, tables, n=3)
-        return (
-            f"did you mean {_either(namespace, near)}?"
-            if near
-            else f"{namespace or 'it'} has {_some(tables, 'tables')}"
-        )
-    catalog, _, database = namespace.rpartition(".")
-    namespaces = _names(spark, f"SHOW NAMESPACES IN {catalog}", "namespace") if catalog else None
-    if namespaces is None:
-        return _hint_for_catalog(name.split("."), _catalogs(spark))
-    near = difflib.get_close_matches(database, namespaces, n=3)
-    return f"did you mean {_either(catalog, near)}?" if near else f"{catalog} has {_some(namespaces, 'namespaces')}"
-
-
-def _hint_for_catalog(parts: list[str], known: list[str]) -> str:
-    if not known:
-        return f"is {parts[0]!r} a catalog of this session (spark.sql.catalog.*)?"
-    if parts[0] in known:
-        return f"catalog {parts[0]!r} does not answer, or has no such namespace"
-    if len(parts) == 2:  # noqa: PLR2004 - a namespace and a table
-        return f"names start with a catalog: {_either('', ['.'.join([catalog, *parts]) for catalog in known[:3]])}"
-    return f"{parts[0]!r} is no catalog of this session, which has {_some(known, 'catalogs')} (spark.sql.catalog.*)"
-
-
-def _catalogs(spark: SparkSession) -> list[str]:
-    """The catalogs of the session, but for those that Spark and Iceberg make for themselves."""
-    names = {key.split(".")[3] for key in spark.conf.getAll if key.startswith("spark.sql.catalog.")}
-    return sorted(names - _MADE_BY_THEMSELVES)
-
-
-def _names(spark: SparkSession, listing: str, column: str) -> list[str] | None:
-    try:
-        return [row[column] for row in spark.sql(listing).collect()]
-    except JavaError:
-        return None
-
-
-def _either(prefix: str, names: list[str]) -> str:
-    return " or ".join(f"{prefix}.{name}" if prefix else name for name in names)
-
-
-def _some(names: list[str], what: str) -> str:
-    shown = ", ".join(sorted(names)[:10])
-    return f"the {what} {shown}{', ...' if len(names) > 10 else ''}" if names else f"no {what}"  # noqa: PLR2004

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rowdelta.errors import CommitConflictError, CommitStateUnknownError, TableError
+from rowdelta.iceberg.metadata_document import make_schema, make_spec
 from rowdelta.spark import JavaError, java_message, java_name
 
 if TYPE_CHECKING:
@@ -69,12 +70,11 @@ class TableUpdate:
         """Tells Iceberg's metadata builder."""
         gateway = handle.gateway
         if self.fields is not None:
-            document = {"type": "struct", "schema-id": 0, "fields": list(self.fields)}
-            schema = gateway.iceberg.SchemaParser.fromJson(json.dumps(document))
+            schema = gateway.iceberg.SchemaParser.fromJson(json.dumps(make_schema(self.fields)))
             builder.setCurrentSchema(schema, self.last_column_id)
         if self.partition is not None:
             assert self.fields is not None
-            spec = {"spec-id": 0, "fields": list(self.partition)}
+            spec = make_spec(self.partition)
             builder.setDefaultPartitionSpec(gateway.iceberg.PartitionSpecParser.fromJson(schema, json.dumps(spec)))
         if self.properties:
             builder.setProperties(gateway.string_map(self.properties))

@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import FormatError
 from rowdelta.iceberg.file_io import together
-from rowdelta.iceberg.manifests import EQUALITY, AvroFile, with_encoding
+from rowdelta.iceberg.manifest_entries import EQUALITY, add_encoding_field
+from rowdelta.iceberg.metadata_document import MetadataDocument
 from rowdelta.iceberg.puffin_footers import footer
-from rowdelta.iceberg.table_handle import metadata_document
+from rowdelta.iceberg.table_state import read_metadata_document
 from rowdelta.spark import JavaError, java_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rowdelta.iceberg.avro_file import AvroFile
     from rowdelta.iceberg.table_handle import TableHandle
 
 _PUFFIN: Final = "PUFFIN"
@@ -68,11 +70,9 @@ class VectorManifests:
             f"snap-{head['snapshot-id']}-1-{uuid.uuid4()}.avro", replace(listing, records=records).to_bytes()
         )
         self._write(head | {"manifest-list": location}, records, base.specsById())
-        document = metadata_document(self._handle.gateway, base)
-        for snapshot in document["snapshots"]:
-            if snapshot["snapshot-id"] == head["snapshot-id"]:
-                snapshot["manifest-list"] = location
-        return self._handle.gateway.iceberg.TableMetadataParser.fromJson(json.dumps(document))
+        document = MetadataDocument(read_metadata_document(self._handle.gateway, base))
+        document = document.replace_manifest_list(head["snapshot-id"], location)
+        return self._handle.gateway.iceberg.TableMetadataParser.fromJson(document.to_json())
 
     def complete(self, snapshot: dict[str, Any], listing: AvroFile) -> list[str]:
         """Rewrites the new manifests that hold vectors, points the snapshot at them, and returns all its manifests."""
@@ -142,7 +142,7 @@ class VectorManifests:
 
     def _parts(self, avro: AvroFile, room: int) -> list[AvroFile]:
         """Vectors get a manifest each, so that removing one rewrites nothing; more than there is room for share one."""
-        schema = with_encoding(avro.schema)
+        schema = add_encoding_field(avro.schema)
         for record in avro.records:
             file = record["data_file"]
             file["encoding"] = self._encodings.get(file["file_path"])

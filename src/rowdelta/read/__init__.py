@@ -7,8 +7,8 @@ from rowdelta.read.delete_joins import PARTITION, SPEC
 from rowdelta.read.deletion_vectors import check_vectors, read_vectors
 from rowdelta.read.hashed_keys import check_type, hashed_integers, load_hashed_keys
 from rowdelta.read.integer_keys import INTEGER_TYPES, IntegerKeys, as_integers, integer_sql, is_integer
-from rowdelta.read.key_bitmap import KeyBits, key_bits
-from rowdelta.read.key_loader import block_and_bit, forget_keys, load_integer_keys, row_keys, unpack_words, vector_keys
+from rowdelta.read.key_bitmap import KeyBits, make_key_bits
+from rowdelta.read.key_loader import forget_keys, load_integer_keys, locate_bit, row_keys, unpack_words, vector_keys
 from rowdelta.read.manifest_checks import check_deletes
 from rowdelta.read.matching import Match, find_matching_pairs, find_matching_rows, may_hide
 from rowdelta.read.partition_scope import scope_of
@@ -17,8 +17,8 @@ from rowdelta.read.table_reader import (
     LiveRows,
     filters_may_mislead,
     filters_mislead,
+    hide_floats,
     live_rows,
-    with_hidden_floats,
 )
 from rowdelta.read.time_travel import live_frame
 from rowdelta.read.views import create_view, refresh_views
@@ -33,7 +33,6 @@ __all__ = [
     "LiveRows",
     "Match",
     "as_integers",
-    "block_and_bit",
     "check_clashes",
     "check_deletes",
     "check_names",
@@ -46,13 +45,15 @@ __all__ = [
     "find_matching_rows",
     "forget_keys",
     "hashed_integers",
+    "hide_floats",
     "integer_sql",
     "is_integer",
-    "key_bits",
     "live_frame",
     "live_rows",
     "load_hashed_keys",
     "load_integer_keys",
+    "locate_bit",
+    "make_key_bits",
     "may_hide",
     "read_vectors",
     "refresh_views",
@@ -60,5 +61,4 @@ __all__ = [
     "scope_of",
     "unpack_words",
     "vector_keys",
-    "with_hidden_floats",
 ]

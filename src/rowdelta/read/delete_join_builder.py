@@ -20,16 +20,23 @@ from rowdelta.read.delete_joins import (
     SIDE,
     SPEC,
     DeletedKeys,
-    all_of,
+    all_tests_hold,
     container_condition,
     container_probe,
     scope_condition,
 )
 from rowdelta.read.hashed_keys import load_hashed_keys
 from rowdelta.read.integer_keys import integer_sql, is_integer
-from rowdelta.read.key_bitmap import key_bits
+from rowdelta.read.key_bitmap import make_key_bits
 from rowdelta.read.key_loader import load_integer_keys
-from rowdelta.read.merged_keys import BYTES_PER_VALUE, Level, MergedKeys, container_table, merge, value_table
+from rowdelta.read.merged_keys import (
+    BYTES_PER_VALUE,
+    Level,
+    MergedKeys,
+    make_container_table,
+    make_value_table,
+    merge_levels,
+)
 from rowdelta.read.partition_scope import Scope, ScopeColumns, scope_of
 from rowdelta.spark import arrow_frame, quote, select_sql, sql_column
 
@@ -115,11 +122,11 @@ class DeletedKeysBuilder:
         for entry, keys in zip(entries, load_integer_keys(self._handle, self._files, entries, column), strict=True):
             scope = scope_of(entry, self._handle.metadata.specs)
             levels[scope].append(Level(entry.sequence_number, keys.keys, keys.has_null))
-        merged = {scope: merge(some, ages_matter=self._aged) for scope, some in levels.items()}
+        merged = {scope: merge_levels(some, ages_matter=self._aged) for scope, some in levels.items()}
         nullable = any(keys.null_sequence_number is not None for keys in merged.values())
         key = integer_sql(column, column.sql)
         if self._as_bits and not (scoped or self._aged):
-            bits = key_bits(self._handle.spark, merged[None].keys, key, with_null=nullable)
+            bits = make_key_bits(self._handle.spark, merged[None].keys, key, with_null=nullable)
             if bits is not None:
                 return [bits]
         dense = {scope: keys for scope, keys in merged.items() if keys.dense}
@@ -129,11 +136,11 @@ class DeletedKeysBuilder:
         if dense:
             probe = container_probe(key, nullable=nullable, scoped=[SPEC, *fields] if scoped else [])
             condition = container_condition(key, aged=self._aged, nullable=nullable)
-            found.append(self._joined(dense, container_table, "container", probe, condition, scoped=scoped))
+            found.append(self._joined(dense, make_container_table, "container", probe, condition, scoped=scoped))
         if sparse:
-            exact = all_of([f"{key} <=> {SIDE}key"]) + (f" AND {AGE} < {SIDE}age" if self._aged else "")
+            exact = all_tests_hold([f"{key} <=> {SIDE}key"]) + (f" AND {AGE} < {SIDE}age" if self._aged else "")
             probe = f"xxhash64({', '.join([key, *([SPEC, *fields] if scoped else [])])})"
-            found.append(self._joined(sparse, value_table, "key", probe, exact, scoped=scoped))
+            found.append(self._joined(sparse, make_value_table, "key", probe, exact, scoped=scoped))
         return found
 
     def _joined(
@@ -188,7 +195,7 @@ class DeletedKeysBuilder:
         scope_fields = [SPEC, *self._scope_fields] if scoped else []
         probe = f"xxhash64({', '.join([*(column.sql for column in columns), *scope_fields])})"
         same = [f"{column.sql} <=> {name}" for column, name in zip(columns, names, strict=True)]
-        condition = [all_of(same), *([f"{AGE} < {SIDE}age"] if self._aged else [])]
+        condition = [all_tests_hold(same), *([f"{AGE} < {SIDE}age"] if self._aged else [])]
         condition += [scope_condition(self._scope_fields)] if scoped else []
         size = sum(entry.record_count * (BYTES_PER_VALUE + 32 * len(columns)) for entry in entries)
         return DeletedKeys(frame, probe, " AND ".join(condition), size)

@@ -81,10 +81,10 @@ def container_condition(key: str, *, aged: bool, nullable: bool) -> str:
 def scope_condition(fields: list[str]) -> str:
     """Whether a row is in the partition of the delete, given the fields of `_partition` in SQL."""
     same = [f"{field} <=> {SIDE}p{index}" for index, field in enumerate(fields)]
-    return all_of([f"{SPEC} <=> {SIDE}spec_id", *same])
+    return all_tests_hold([f"{SPEC} <=> {SIDE}spec_id", *same])
 
 
-def all_of(tests: list[str]) -> str:
+def all_tests_hold(tests: list[str]) -> str:
     """Whether all tests hold, in a form that Spark does not take apart.
 
     It would join on every equality that it finds, which is slower by far than joining on one number.

@@ -56,7 +56,9 @@ class KeyBits:
         return found | sql_column(f"{self.key} IS NULL") if self.with_null else inside & found
 
 
-def key_bits(spark: SparkSession, keys: npt.NDArray[np.int64], key: str, *, with_null: bool = False) -> KeyBits | None:
+def make_key_bits(
+    spark: SparkSession, keys: npt.NDArray[np.int64], key: str, *, with_null: bool = False
+) -> KeyBits | None:
     """The bitmap of sorted keys; None where they are so far apart that it takes much room.
 
     Args:
@@ -65,18 +67,18 @@ def key_bits(spark: SparkSession, keys: npt.NDArray[np.int64], key: str, *, with
         key: The integer of a row's key, in SQL.
         with_null: Whether the null key is among them.
     """
-    words = bit_words(keys)
+    words = pack_bits(keys)
     if words is None:
         return None
     table = pa.table({"words": pa.ListArray.from_arrays(pa.array([0, len(words)], pa.int32()), pa.array(words))})
     return KeyBits(arrow_frame(spark, table), key, int(keys[0]), int(keys[-1]), with_null)
 
 
-def bit_words(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
+def pack_bits(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
     """The words from the first key's on, bit `key & 63` of each.
 
     Examples:
-        >>> bit_words(np.array([65, 130])).tolist()
+        >>> pack_bits(np.array([65, 130])).tolist()
         [2, 4]
     """
     count = (int(keys[-1]) >> 6) - (int(keys[0]) >> 6) + 1 if len(keys) else 0

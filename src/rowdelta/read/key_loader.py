@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,9 +10,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.codec import bitmap_to_numpy, decode_edv, get_codec, read_blob
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import column_path, delete_rows, only_blob, together
+from rowdelta.iceberg import LruCache, column_path, delete_rows, only_blob, together
 from rowdelta.read.integer_keys import IntegerKeys, integer_sql
-from rowdelta.read.parquet_keys import parquet_keys
+from rowdelta.read.parquet_keys import read_parquet_keys
 from rowdelta.spark import arrow_frame, select_sql
 
 if TYPE_CHECKING:
@@ -30,49 +28,14 @@ MOST_KEYS: Final = 200_000_000
 _WORDS_AT_ONCE: Final = 1 << 18
 
 
-class KeyCache:
-    """The keys of delete files by path; files never change. The oldest go when it grows too large."""
-
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self._keys: OrderedDict[str, IntegerKeys] = OrderedDict()
-        self._most_bytes = most_bytes
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def get(self, path: str) -> IntegerKeys | None:
-        """The keys of a file, if they are here."""
-        with self._lock:
-            found = self._keys.get(path)
-            if found is not None:
-                self._keys.move_to_end(path)
-            return found
-
-    def put(self, path: str, keys: IntegerKeys) -> None:
-        """Keeps the keys of a file."""
-        with self._lock:
-            self._drop(path)
-            self._keys[path] = keys
-            self._bytes += keys.keys.nbytes
-            while self._bytes > self._most_bytes and len(self._keys) > 1:
-                self._drop(next(iter(self._keys)))
-
-    def drop(self, path: str) -> None:
-        """Lets the keys of a file go."""
-        with self._lock:
-            self._drop(path)
-
-    def _drop(self, path: str) -> None:
-        gone = self._keys.pop(path, None)
-        self._bytes -= 0 if gone is None else gone.keys.nbytes
-
-
-_cache = KeyCache()
+# By path, of all tables of the process: delete files never change.
+_cache: Final = LruCache[str, IntegerKeys](MOST_BYTES, lambda keys: keys.keys.nbytes)
 
 
 def forget_keys(paths: Iterable[str]) -> None:
     """Lets the keys of files go that no newer snapshot has."""
     for path in paths:
-        _cache.drop(path)
+        _cache.remove(path)
 
 
 def load_integer_keys(
@@ -84,7 +47,7 @@ def load_integer_keys(
     vectors = [entry for entry in missing if entry.is_vector]
     read = together(lambda entry: vector_keys(handle, entry, column), vectors)
     found |= dict(zip([entry.path for entry in vectors], read, strict=True))
-    found |= parquet_keys(handle, [entry for entry in missing if not entry.is_vector], column)
+    found |= read_parquet_keys(handle, [entry for entry in missing if not entry.is_vector], column)
     rows = [entry for entry in missing if found[entry.path] is None]
     if rows:
         found |= row_keys(handle, files, rows, column)
@@ -141,7 +104,7 @@ def row_keys(
     """Reads standard equality delete files in Spark, and brings home one 64-bit word for each 64 neighbouring keys."""
     rows = delete_rows(handle, files, entries, [column.id])
     key = integer_sql(column, column_path(handle, column.id))
-    block, bit = block_and_bit("key")
+    block, bit = locate_bit("key")
     paths = pa.array([entry.path for entry in entries], pa.string())
     # A number stands for the path, which would travel with every word.
     numbers = arrow_frame(handle.spark, pa.table({"_file": paths, "file": pa.array(range(len(paths)), pa.int32())}))
@@ -160,11 +123,11 @@ def row_keys(
     return found
 
 
-def block_and_bit(number: str) -> tuple[str, str]:
+def locate_bit(number: str) -> tuple[str, str]:
     """SQL of the block that a number is in, and of its bit in the block's word: what `unpack_words` turns back.
 
     Examples:
-        >>> block_and_bit("k")
+        >>> locate_bit("k")
         ('k >> 6', 'shiftleft(1L, cast(k & 63 as int))')
     """
     return f"{number} >> 6", f"shiftleft(1L, cast({number} & 63 as int))"

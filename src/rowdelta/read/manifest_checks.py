@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import FormatError, TableError
-from rowdelta.iceberg import spec_id
+from rowdelta.iceberg import read_spec_id
 
 if TYPE_CHECKING:
     from rowdelta.iceberg import DeleteEntry, SnapshotFiles, TableMetadata
@@ -41,7 +41,7 @@ def check_deletes(metadata: TableMetadata, files: SnapshotFiles) -> None:
 
 def _check_specs(metadata: TableMetadata, files: SnapshotFiles) -> None:
     for manifest in files.listing.records:
-        found = spec_id(manifest)
+        found = read_spec_id(manifest)
         if found not in metadata.specs:
             raise TableError(
                 f"manifest {manifest['manifest_path']} is of partition spec {found}, which the table does not have",

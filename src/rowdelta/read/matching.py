@@ -84,7 +84,9 @@ def find_matching_rows(
     return Match(matched if not hidden and skipped is None else rows.where(where), condition)
 
 
-def matching_of_schema(handle: TableHandle, rows: DataFrame, where: str | Column, schema_id: int) -> DataFrame:
+def find_matching_rows_of_schema(
+    handle: TableHandle, rows: DataFrame, where: str | Column, schema_id: int
+) -> DataFrame:
     """The same of rows with the columns of an older schema, of which no file is skipped by what is hidden."""
     matched = rows.where(where)
     schema = handle.metadata.schemas[schema_id]

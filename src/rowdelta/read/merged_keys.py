@@ -55,12 +55,12 @@ class MergedKeys:
         return containers * WORDS * 8 <= max(SMALL, len(self.keys) * BYTES_PER_VALUE)
 
 
-def merge(levels: Sequence[Level], *, ages_matter: bool) -> MergedKeys:
+def merge_levels(levels: Sequence[Level], *, ages_matter: bool) -> MergedKeys:
     """Merges delete files of one scope.
 
     Examples:
         >>> old, new = Level(3, np.array([1, 2])), Level(7, np.array([2, 9]))
-        >>> merged = merge([new, old], ages_matter=True)
+        >>> merged = merge_levels([new, old], ages_matter=True)
         >>> merged.keys.tolist(), merged.sequence_numbers.tolist()
         ([1, 2, 9], [3, 7, 7])
     """
@@ -79,7 +79,7 @@ def merge(levels: Sequence[Level], *, ages_matter: bool) -> MergedKeys:
     return MergedKeys(keys, None if ages is None else ages.astype(np.int64), max(nulls, default=None))
 
 
-def container_table(merged: MergedKeys) -> pa.Table:
+def make_container_table(merged: MergedKeys) -> pa.Table:
     """Keys as rows of (container, words): bit `key & 63` of word `(key >> 6) & 1023` of container `key >> 16`.
 
     Where ages matter, `ranks` counts the keys before each word and `ages` lists their sequence numbers in key order.
@@ -108,7 +108,7 @@ def container_table(merged: MergedKeys) -> pa.Table:
     return _with_null(pa.table(columns), "container", "null_age", merged.null_sequence_number)
 
 
-def value_table(merged: MergedKeys) -> pa.Table:
+def make_value_table(merged: MergedKeys) -> pa.Table:
     """Keys as rows of (key, age); `age` only where ages matter, and the null key as a null."""
     columns: dict[str, Any] = {"key": pa.array(merged.keys)}
     if merged.sequence_numbers is not None:

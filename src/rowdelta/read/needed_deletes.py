@@ -18,7 +18,7 @@ _OPEN: Final = 50
 _LOOKED_AT_AT_MOST: Final = 20_000
 
 
-def needed_deletes(
+def find_needed_deletes(
     handle: TableHandle, files: SnapshotFiles, only: AbstractSet[str] | None = None
 ) -> tuple[DeleteEntry, ...]:
     """The equality deletes that may apply to a data file: to an older one, in their partition, within their bounds.

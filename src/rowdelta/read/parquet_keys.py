@@ -32,7 +32,7 @@ _DIRECT: Final = {
 }
 
 
-def parquet_keys(handle: TableHandle, entries: Sequence[DeleteEntry], column: Field) -> dict[str, IntegerKeys]:
+def read_parquet_keys(handle: TableHandle, entries: Sequence[DeleteEntry], column: Field) -> dict[str, IntegerKeys]:
     """The keys of delete files on one integer column, by path.
 
     Files that are large, of another format, or that store the column in a way that takes Iceberg's rules to read, are

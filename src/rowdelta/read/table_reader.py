@@ -14,7 +14,7 @@ from rowdelta.read.column_names import check_names
 from rowdelta.read.delete_join_builder import DeletedKeysBuilder
 from rowdelta.read.delete_joins import AGE, PARTITION, SPEC
 from rowdelta.read.manifest_checks import check_deletes
-from rowdelta.read.needed_deletes import needed_deletes
+from rowdelta.read.needed_deletes import find_needed_deletes
 from rowdelta.spark import arrow_frame, quote, select_sql
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 MAX_BROADCAST_BYTES: Final = 256 << 20
 ROW_SEQUENCE_NUMBER: Final = "_last_updated_sequence_number"
 _FILE: Final = "__rd_file"
-_FRAMES_KEPT: Final = 2  # the newest state, and one to compare it with
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,9 @@ class _Kept:
     skipping: Callable[[Column], DataFrame]
 
 
-def read(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int) -> DataFrame | None:
+def read_with_deletes(
+    handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int
+) -> DataFrame | None:
     """The live rows of a snapshot; None where Iceberg's reader gives them, and applies filters as it should.
 
     Floating-point columns are hidden from filters; those of a frame that the caller makes instead must be, too.
@@ -83,9 +84,9 @@ def read(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_
 
 
 def _kept(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int) -> _Kept | None:
-    known: dict[tuple[int, int, int], _Kept] = handle.live_frames
     key = (snapshot.id, schema_id, max_broadcast_bytes)
-    if key not in known:
+    kept: _Kept | None = handle.live_frames.get(key)
+    if kept is None:
         files = snapshot_files(handle, snapshot)
         if files is None:
             return None
@@ -99,20 +100,16 @@ def _kept(handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast
             kept = _of_shadow(handle, files, schema_id)
         else:
             return None
-        while len(known) >= _FRAMES_KEPT:
-            known.pop(next(iter(known)))
-        known[key] = kept
-    return known[key]
+        handle.live_frames.put(key, kept)
+    return kept
 
 
 def _of_shadow(handle: TableHandle, files: SnapshotFiles, schema_id: int) -> _Kept:
     columns, stored = _columns(handle, schema_id), shadow(handle, files, schema_id, []).frame
-    return _Kept(
-        with_hidden_floats(stored, columns), lambda condition: with_hidden_floats(stored.where(condition), columns)
-    )
+    return _Kept(hide_floats(stored, columns), lambda condition: hide_floats(stored.where(condition), columns))
 
 
-def with_hidden_floats(frame: DataFrame, columns: Sequence[Field], more: Sequence[str] = ()) -> DataFrame:
+def hide_floats(frame: DataFrame, columns: Sequence[Field], more: Sequence[str] = ()) -> DataFrame:
     """A frame of some columns of a table, whose filters on floating-point columns do not reach the scan.
 
     Args:
@@ -176,7 +173,7 @@ def live_rows(
     """
     schema = handle.metadata.schemas[schema_id]
     check_names(handle, schema_id, ("_spec_id", "_partition", *metadata_columns))
-    deletes = needed_deletes(handle, files, only) if deletes is None else deletes
+    deletes = find_needed_deletes(handle, files, only) if deletes is None else deletes
     keys = {field_id for entry in deletes for field_id in entry.equality_ids}
     specs = [handle.metadata.specs[spec_id] for spec_id in {entry.spec_id for entry in deletes}]
     sources = {part.source_id for spec in specs for part in spec.fields if part.transform != "void"}

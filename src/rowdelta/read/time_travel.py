@@ -11,8 +11,8 @@ from rowdelta.errors import InputError
 from rowdelta.iceberg import snapshot_files
 from rowdelta.read.column_names import check_clashes
 from rowdelta.read.deletion_vectors import check_vectors
-from rowdelta.read.matching import find_matching_rows, matching_of_schema
-from rowdelta.read.table_reader import read, read_skipping, with_hidden_floats
+from rowdelta.read.matching import find_matching_rows, find_matching_rows_of_schema
+from rowdelta.read.table_reader import hide_floats, read_skipping, read_with_deletes
 from rowdelta.spark import quote, run_sql, string_literal
 
 if TYPE_CHECKING:
@@ -63,13 +63,13 @@ def live_frame(
     check_clashes(handle, schema_id)
     if snapshot is not None and verify:
         _check(handle, snapshot)
-    frame = None if snapshot is None else read(handle, snapshot, schema_id, max_broadcast_bytes)
+    frame = None if snapshot is None else read_with_deletes(handle, snapshot, schema_id, max_broadcast_bytes)
     if frame is None:
-        frame = with_hidden_floats(_stock(handle, version), handle.metadata.schemas[schema_id].fields)
+        frame = hide_floats(_stock(handle, version), handle.metadata.schemas[schema_id].fields)
     if where is None:
         return frame
     if snapshot is None or snapshot.manifest_list is None or schema_id != handle.metadata.current_schema_id:
-        return matching_of_schema(handle, frame, where, schema_id)
+        return find_matching_rows_of_schema(handle, frame, where, schema_id)
     again = partial(read_skipping, handle, snapshot, schema_id, max_broadcast_bytes)
     return find_matching_rows(handle, frame, where, again=again).rows
 

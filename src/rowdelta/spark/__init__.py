@@ -5,6 +5,7 @@ from __future__ import annotations
 from rowdelta.spark.arrow import arrow_frame, plain_values, rows_to_show
 from rowdelta.spark.bulk_calls import NODE, MethodHandles
 from rowdelta.spark.cached_frames import in_few_files, kept, kept_once
+from rowdelta.spark.conjuncts import Conjuncts, split_conjuncts
 from rowdelta.spark.frames import analyzed_plan, columns_used, computed_rows, in_session, java_schema, size_in_bytes
 from rowdelta.spark.gateway import Gateway
 from rowdelta.spark.generated_sql import run_sql, select_sql, sql_column, sql_columns, where_sql
@@ -46,6 +47,7 @@ __all__ = [
     "ICEBERG_PACKAGE",
     "METADATA_COLUMNS",
     "NODE",
+    "Conjuncts",
     "Errand",
     "Gateway",
     "JavaError",
@@ -105,6 +107,7 @@ __all__ = [
     "shown",
     "size_in_bytes",
     "spark_error_of",
+    "split_conjuncts",
     "split_name",
     "sql_column",
     "sql_columns",

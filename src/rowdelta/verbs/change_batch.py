@@ -9,7 +9,7 @@ from pyspark.sql import Column, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.change import as_column, default_of, fits, not_null, refusal, stored_as
+from rowdelta.change import find_default, fits_unchanged, make_row_error, refuse_null, store_typed_value, to_column
 from rowdelta.choices import Tie, check_choice
 from rowdelta.errors import InputError
 from rowdelta.read import check_clashes
@@ -113,18 +113,18 @@ class ChangeBatch:
                 continue
             want = self.types[column.name]
             if column in self.missing:
-                value, kind = default_of(want), want.dataType
-            elif fits(column, have[column.name].dataType, want.dataType):
+                value, kind = find_default(want), want.dataType
+            elif fits_unchanged(column, have[column.name].dataType, want.dataType):
                 values.append(quote(column.name))
                 continue
             else:
                 value, kind = F.col(quote(column.name)), have[column.name].dataType
-            values.append(stored_as(self.handle, column, value, kind, want.dataType).alias(column.name))
+            values.append(store_typed_value(self.handle, column, value, kind, want.dataType).alias(column.name))
         nothing = sql_columns([f"cast(NULL AS bigint) AS {name}" for name in lineage])
         return where_sql(last, f"NOT {DELETED}").select(*values, *nothing)
 
 
-def check_changes(
+def bind_changes(
     handle: TableHandle, changes: DataFrame, rules: ChangeRules, only: Sequence[str] | None = None
 ) -> ChangeBatch:
     """Binds changes to the columns of a table.
@@ -143,12 +143,12 @@ def check_changes(
     rule = handle.name_rule
     check_clashes(handle, handle.metadata.current_schema_id)
     key = [schema.find(name, rule).name for name in rules.key]
-    order = [as_column(value) for value in rules.order_by]
-    deletes = F.lit(False) if rules.delete_when is None else F.coalesce(as_column(rules.delete_when), F.lit(False))
+    order = [to_column(value) for value in rules.order_by]
+    deletes = F.lit(False) if rules.delete_when is None else F.coalesce(to_column(rules.delete_when), F.lit(False))
     given = _by_table(handle, changes)[0]
     wanted = key if only is None else [schema.find(name, rule).name for name in only]
     check_present(handle, changes, [*key, *wanted])
-    strangers = unknown_columns(handle, changes, rules)
+    strangers = find_unknown_columns(handle, changes, rules)
     if strangers:
         raise InputError(
             f"{handle.name} has no column {', '.join(strangers)}",
@@ -157,7 +157,7 @@ def check_changes(
         )
     taken = {name: quote(source) for name, source in given.items() if only is None or name in wanted}
     keys = {
-        name: not_null(F.col(taken[name]), f"a change has no key: column {name!r} is null", _NO_KEY) for name in key
+        name: refuse_null(F.col(taken[name]), f"a change has no key: column {name!r} is null", _NO_KEY) for name in key
     }
     plain = [name for name in taken if name not in keys]
     others = dict(zip(plain, sql_columns([f"{taken[name]} AS {quote(name)}" for name in plain]), strict=True))
@@ -207,14 +207,14 @@ def _by_table(handle: TableHandle, changes: DataFrame) -> tuple[dict[str, str], 
     return given, unknown
 
 
-def unknown_columns(handle: TableHandle, changes: DataFrame, rules: ChangeRules) -> list[str]:
+def find_unknown_columns(handle: TableHandle, changes: DataFrame, rules: ChangeRules) -> list[str]:
     """Columns of the changes that are neither in the table nor part of the rules."""
     rule = handle.name_rule
     unknown = [name for name in _by_table(handle, changes)[1] if not rule.find(name, rules.aside)]
     if not unknown:
         return []
-    values = [as_column(value) for value in rules.order_by]
-    values += [] if rules.delete_when is None else [as_column(rules.delete_when)]
+    values = [to_column(value) for value in rules.order_by]
+    values += [] if rules.delete_when is None else [to_column(rules.delete_when)]
     used = columns_used(changes, *values) if values else set()
     return [name for name in unknown if not rule.find(name, used)]
 
@@ -232,7 +232,7 @@ def _last(frame: DataFrame, key: Sequence[str], order: Sequence[str], tie: Tie) 
         tied = F.max(_HASH).over(equally_new) != F.col(_HASH)
         ranked = ranked.withColumn("__rd_tied", F.col("__rd_last") & tied)
         named = F.concat_ws(", ", *(F.col(quote(name)).cast("string") for name in key))
-        message = refusal(
+        message = make_row_error(
             f"two different changes of one key are equally new ({', '.join(key)} = ", named, ")", hint=_TIE
         )
         ranked = ranked.where(F.when(F.col("__rd_tied"), message.cast("boolean")).otherwise(F.col("__rd_last")))

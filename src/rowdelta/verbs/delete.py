@@ -10,16 +10,16 @@ from rowdelta.change import (
     Plan,
     Result,
     Target,
-    apply_rows,
-    estimate,
-    how,
-    how_without_deletes,
-    isolation_of,
-    mode_of,
+    choose_locator,
+    commit_rows,
+    describe_mode,
+    describe_without_deletes,
+    estimate_scan,
+    find_isolation,
+    find_mode,
     open_target,
-    places_of,
+    read_target_rows,
     rewrite_files,
-    rows_to_find,
     write_positions,
 )
 from rowdelta.iceberg import RowChange, build_row_filter, filter_of, whole_files
@@ -48,8 +48,8 @@ class Delete(Operation[Result]):
         self._handle = handle
         self._where = None if where is None else check_expression(handle.gateway, where, "the predicate")
         self._alias = alias
-        self._mode, self._why = mode_of(handle, "delete", mode)
-        self._isolation = isolation_of(handle, "delete", isolation)
+        self._mode, self._why = find_mode(handle, "delete", mode)
+        self._isolation = find_isolation(handle, "delete", isolation)
 
     def plan(self) -> Plan:
         """Says how the delete would be done, and which files it would read."""
@@ -60,10 +60,10 @@ class Delete(Operation[Result]):
             return Plan(title, (("rows", "none: the table is empty"),))
         drops = whole_files(self._handle, target.snapshot.id, condition) is not None
         if drops:
-            steps = how_without_deletes("metadata alone (every row of these files matches)", self._isolation)
+            steps = describe_without_deletes("metadata alone (every row of these files matches)", self._isolation)
         else:
-            steps = how(self._handle, self._mode, self._why, self._isolation)
-        return Plan(title, (*steps, *estimate(self._handle, target.snapshot.id, condition, drops=drops)))
+            steps = describe_mode(self._handle, self._mode, self._why, self._isolation)
+        return Plan(title, (*steps, *estimate_scan(self._handle, target.snapshot.id, condition, drops=drops)))
 
     def execute(self) -> Result:
         """Deletes in one snapshot; where nothing matches there is none."""
@@ -84,7 +84,7 @@ class Delete(Operation[Result]):
         if whole is not None:
             return self._drop_files(target, condition, whole.files, whole.records, started)
         matched = (self._matched(target, condition) if found is None else found).rows
-        places = places_of(target, matched)
+        places = choose_locator(target, matched)
         touched = places.find(matched)
         deleted = sum(len(file.positions) for file in touched)
         if not touched:
@@ -94,10 +94,10 @@ class Delete(Operation[Result]):
             change = rewrite_files(target, touched, None, validation)
         else:
             change = write_positions(self._handle, target.files, touched).change(validation)
-        return apply_rows(self._handle, change, started, deleted=deleted)
+        return commit_rows(self._handle, change, started, deleted=deleted)
 
     def _matched(self, target: Target, condition: RowFilter | None = None) -> Match:
-        rows = rows_to_find(target, self._alias)
+        rows = read_target_rows(target, self._alias)
         if self._where is None:
             return Match(rows, condition)
         return find_matching_rows(
@@ -105,7 +105,7 @@ class Delete(Operation[Result]):
             rows,
             self._where,
             self._alias,
-            again=lambda skipping: rows_to_find(target, self._alias, skipping=skipping),
+            again=lambda skipping: read_target_rows(target, self._alias, skipping=skipping),
             condition=condition,
         )
 
@@ -117,4 +117,4 @@ class Delete(Operation[Result]):
         clean = not target.files.position_deletes and not target.files.equality_deletes
         validation = target.validation(condition, self._isolation, [], updates=False)
         change = RowChange(whole_files=condition, validation=validation)
-        return apply_rows(self._handle, change, started, deleted=records if clean else None)
+        return commit_rows(self._handle, change, started, deleted=records if clean else None)

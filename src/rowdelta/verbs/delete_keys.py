@@ -16,9 +16,9 @@ from rowdelta.change import (
     Plan,
     Result,
     apply,
+    bind_keys,
     check_frame,
-    check_keys,
-    summary_of,
+    summarise_key_deletes,
 )
 from rowdelta.encoding import (
     EncodingChoice,
@@ -69,7 +69,7 @@ class DeleteKeys(Operation[DeleteKeysResult]):
         handle.refresh()
         handle.check_locations()
         self._handle = handle
-        self._keys = check_keys(handle, keys, key, scope)
+        self._keys = bind_keys(handle, keys, key, scope)
         self._writer = KeyWriter(handle, self._keys, encoding)
         self._prepared: KeyDeletes | None = None
 
@@ -110,7 +110,7 @@ class DeleteKeys(Operation[DeleteKeysResult]):
         written = self._writer.write(prepared)
         if not written:
             return DeleteKeysResult(seconds=time.monotonic() - started, reasons=("there are no keys",))
-        change = RowChange(deletes=written, summary=summary_of(self._handle, written))
+        change = RowChange(deletes=written, summary=summarise_key_deletes(self._handle, written))
         snapshot = apply(self._handle, change)
         self._prepared = None
         return DeleteKeysResult(

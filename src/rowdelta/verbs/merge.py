@@ -11,14 +11,14 @@ from rowdelta.change import (
     Plan,
     Result,
     check_frame,
-    isolation_of,
-    mode_of,
+    find_isolation,
+    find_mode,
 )
 from rowdelta.errors import InputError
 from rowdelta.spark import check_expression, check_value
 from rowdelta.verbs.merge_by_join import MergeRun
-from rowdelta.verbs.merge_clauses import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, of_kind
-from rowdelta.verbs.merge_condition import on_condition
+from rowdelta.verbs.merge_clauses import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, select_clauses
+from rowdelta.verbs.merge_condition import parse_on_condition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,10 +63,10 @@ class Merge(Operation[Result]):
         self._handle = handle
         self._source = source
         self._aliases = aliases
-        self._on = on_condition(handle, on, source, aliases)
+        self._on = parse_on_condition(handle, on, source, aliases)
         self._clauses: list[Clause] = []
-        self._mode, self._why = mode_of(handle, "merge", mode)
-        self._isolation = isolation_of(handle, "merge", isolation)
+        self._mode, self._why = find_mode(handle, "merge", mode)
+        self._isolation = find_isolation(handle, "merge", isolation)
 
     @rename_arguments(condition="where")
     def when_matched_update(self, values: Mapping[str, Value], where: str | Column | None = None) -> Merge:
@@ -182,7 +182,7 @@ class Merge(Operation[Result]):
         if not self._clauses:
             raise InputError("the merge has no clause", hint="add one: .when_matched_update_all()")
         for kind in (MATCHED, NOT_MATCHED, BY_SOURCE):
-            clauses = [clause for _, clause in of_kind(self._clauses, kind)]
+            clauses = [clause for _, clause in select_clauses(self._clauses, kind)]
             early = [clause for clause in clauses[:-1] if clause.condition is None]
             if early:
                 raise InputError(

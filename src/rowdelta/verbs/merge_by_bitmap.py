@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.read import integer_sql, key_bits
+from rowdelta.read import integer_sql, make_key_bits
 from rowdelta.spark import computed_rows, quote, sql_column
-from rowdelta.verbs.merge_condition import limits
+from rowdelta.verbs.merge_condition import write_range
 from rowdelta.verbs.merge_matches import SOURCE
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class KeyLookup:
         return found.drop_columns([_KEY]).append_column(SOURCE, pa.array(self.numbers[place], pa.int64()))
 
 
-def may_look_up(handle: TableHandle, source: DataFrame, on: OnCondition) -> bool:
+def can_look_up(handle: TableHandle, source: DataFrame, on: OnCondition) -> bool:
     """Whether a condition compares one integer column with one of the source, of the same type."""
     if len(on.pairs) != 1:
         return False
@@ -86,16 +86,16 @@ def is_small(source: DataFrame) -> bool:
     return rows is not None and rows <= _KEYS_AT_MOST
 
 
-def lookup_of(handle: TableHandle, source: DataFrame, on: OnCondition) -> KeyLookup | None:
-    """The keys of a source that `may_look_up`; None where they are too far apart for a bitmap."""
+def build_lookup(handle: TableHandle, source: DataFrame, on: OnCondition) -> KeyLookup | None:
+    """The keys of a source that `can_look_up`; None where they are too far apart for a bitmap."""
     column, right = _pair(handle, on)
     kind = source.schema[right].dataType
     key = F.col(quote(right))
     table = source.where(key.isNotNull()).select(key.cast("bigint").alias(_KEY), SOURCE).toArrow()
     keys, numbers = table[_KEY].to_numpy(), table[SOURCE].to_numpy()
     order = np.argsort(keys, kind="stable")
-    bits = key_bits(handle.spark, keys[order], integer_sql(column, column.sql))
+    bits = make_key_bits(handle.spark, keys[order], integer_sql(column, column.sql))
     if bits is None:
         return None
-    within = limits(column.name, kind.simpleString(), str(bits.low), str(bits.high))
+    within = write_range(column.name, kind.simpleString(), str(bits.low), str(bits.high))
     return KeyLookup(keys[order], numbers[order], bits, within, decides=on.is_complete)

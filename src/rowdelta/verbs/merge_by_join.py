@@ -12,29 +12,29 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.change import (
     FILE,
     REQUIRED_HINT,
-    KnownFiles,
+    ListedFilesLocator,
     Plan,
     Result,
     Target,
-    apply_rows,
-    are_collected,
-    estimate,
-    how,
-    how_without_deletes,
+    can_collect_rows,
+    choose_locator,
+    commit_rows,
+    describe_mode,
+    describe_without_deletes,
+    estimate_scan,
     open_target,
-    places_of,
-    refusals,
+    read_target_rows,
     replace_rows,
     rewrite_files,
-    rows_to_find,
-    updated_rows,
+    select_updated_rows,
+    translate_row_errors,
     write_positions,
 )
 from rowdelta.errors import InputError
 from rowdelta.iceberg import RowChange, build_row_filter, filter_of, is_read_as_it_is, stage_rows
 from rowdelta.read import MAX_BROADCAST_BYTES, find_matching_pairs
 from rowdelta.spark import beside, in_few_files, kept, kept_once, quote, size_in_bytes, sql_column, where_sql
-from rowdelta.verbs.merge_by_bitmap import is_small, lookup_of, may_look_up
+from rowdelta.verbs.merge_by_bitmap import build_lookup, can_look_up, is_small
 from rowdelta.verbs.merge_clauses import (
     ACTION,
     BY_SOURCE,
@@ -42,19 +42,19 @@ from rowdelta.verbs.merge_clauses import (
     NO_ACTION,
     NOT_MATCHED,
     Clause,
-    action_of,
-    inserted,
-    new_values,
-    of_kind,
+    choose_action,
+    compute_insert,
+    compute_updates,
+    select_clauses,
 )
-from rowdelta.verbs.merge_condition import key_range
-from rowdelta.verbs.merge_matches import FOUND, SOURCE, Matches, look_at, look_once
+from rowdelta.verbs.merge_condition import find_key_range
+from rowdelta.verbs.merge_matches import FOUND, SOURCE, Matches, collect_matches, collect_replacements
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
-    from rowdelta.change import FilePositions, Places
+    from rowdelta.change import FilePositions, RowLocator
     from rowdelta.iceberg import RowFilter, TableHandle, Validation
     from rowdelta.verbs.merge_by_bitmap import KeyLookup
     from rowdelta.verbs.merge_condition import OnCondition
@@ -85,7 +85,7 @@ class MergeRun:
     isolation: str
 
     def _of(self, *kinds: str) -> list[tuple[int, Clause]]:
-        return of_kind(self.clauses, *kinds)
+        return select_clauses(self.clauses, *kinds)
 
     def plan(self) -> Plan:
         """Says what would be done, and which files it would read."""
@@ -94,41 +94,41 @@ class MergeRun:
         steps = tuple(("when", str(clause)) for clause in self.clauses)
         if target.snapshot is None:
             return Plan(title, (*steps, ("scan", "none: the table is empty")))
-        keys = None if self._of(BY_SOURCE) else key_range(self.handle, self.source, self.on.pairs)
+        keys = None if self._of(BY_SOURCE) else find_key_range(self.handle, self.source, self.on.pairs)
         condition = build_row_filter(self.handle, None if keys is None else sql_column(keys))
         if self._of(MATCHED, BY_SOURCE):
-            mode = how(self.handle, self.mode, self.why, self.isolation)
+            mode = describe_mode(self.handle, self.mode, self.why, self.isolation)
         else:
-            mode = how_without_deletes("append (no clause changes a row)", self.isolation)
-        return Plan(title, (*steps, *mode, *estimate(self.handle, target.snapshot.id, condition)))
+            mode = describe_without_deletes("append (no clause changes a row)", self.isolation)
+        return Plan(title, (*steps, *mode, *estimate_scan(self.handle, target.snapshot.id, condition)))
 
     def execute(self) -> Result:
         """Merges in one snapshot; where no clause applies to any row there is none."""
         started = time.monotonic()
         target = open_target(self.handle)
         numbered = self.source.withColumn(SOURCE, F.monotonically_increasing_id())
-        with refusals(REQUIRED_HINT), kept_once(numbered, self.source) as source:
+        with translate_row_errors(REQUIRED_HINT), kept_once(numbered, self.source) as source:
             if target.files is None:
                 return self._insert_only(target, source, started)
-            by_place = self._replaces_rows and are_collected(target)
+            by_place = self._replaces_rows and can_collect_rows(target)
             (lookup, keys), (rows, values) = beside(
                 self.handle.gateway,
                 lambda: self._source_keys(source),
-                lambda: (rows_to_find(target, with_ids=True), self._source_values(source) if by_place else {}),
+                lambda: (read_target_rows(target, with_ids=True), self._source_values(source) if by_place else {}),
             )
             in_range = None if keys is None else where_sql(rows, keys)
             rows = rows if in_range is None else in_range
             rows = rows if lookup is None else rows.where(lookup.bits.hit())
-            places = places_of(target, rows)
+            places = choose_locator(target, rows)
             if by_place:
-                assert isinstance(places, KnownFiles)
+                assert isinstance(places, ListedFilesLocator)
                 ((number, _),) = self._all_updates
                 found, condition = beside(
                     self.handle.gateway,
                     lambda: self._found(target, places, rows, source, lookup),
                     lambda: filter_of(self.handle, in_range),
                 )
-                matches = look_once(self.handle.spark, found, places, number)
+                matches = collect_replacements(self.handle.spark, found, places, number)
                 new_rows = self._replacements(target, source, matches, values)
                 return self._apply(target, source, matches, new_rows, condition=condition, started=started)
             broadcast = _is_broadcast(source)
@@ -137,7 +137,7 @@ class MergeRun:
             with kept(self._pairs_frame(target, joined, places), adapts=shuffles) as pairs:
                 matches, (updated, condition) = beside(
                     self.handle.gateway,
-                    lambda: look_at(pairs, places),
+                    lambda: collect_matches(pairs, places),
                     lambda: (self._updates(target, pairs), filter_of(self.handle, in_range)),
                 )
                 updates = [in_few_files(updated, pairs)] if updated is not None and self._updated(matches) else []
@@ -154,18 +154,18 @@ class MergeRun:
         """The keys of the source where a bitmap finds what may match, and a predicate that all of that meets."""
         if self._of(BY_SOURCE):
             return None, None
-        wanted = may_look_up(self.handle, source, self.on)
+        wanted = can_look_up(self.handle, source, self.on)
         known = wanted and is_small(source)
-        lookup = lookup_of(self.handle, source, self.on) if known else None
+        lookup = build_lookup(self.handle, source, self.on) if known else None
         if lookup is not None:
             return lookup, lookup.range
-        keys = key_range(self.handle, source, self.on.pairs)
+        keys = find_key_range(self.handle, source, self.on.pairs)
         if wanted and not known and is_small(source):  # which Spark knows since it has been computed
-            lookup = lookup_of(self.handle, source, self.on)
+            lookup = build_lookup(self.handle, source, self.on)
         return lookup, keys
 
     def _found(
-        self, target: Target, places: KnownFiles, rows: DataFrame, source: DataFrame, lookup: KeyLookup | None
+        self, target: Target, places: ListedFilesLocator, rows: DataFrame, source: DataFrame, lookup: KeyLookup | None
     ) -> pa.Table:
         """Where the rows that match are, their ids, and the number of what they match."""
         if lookup is not None and lookup.decides:
@@ -174,7 +174,7 @@ class MergeRun:
         return joined.select(*self._kept_names(target, places), SOURCE).toArrow()
 
     @staticmethod
-    def _marked(target: Target, places: Places, rows: DataFrame) -> DataFrame:
+    def _marked(target: Target, places: RowLocator, rows: DataFrame) -> DataFrame:
         """Rows with all that conditions and values may ask of them; what they do not ask for is not read."""
         known = [name for name in (FILE, *target.lineage) if name not in places.names]
         return places.mark(rows, [*map(quote, target.columns), *known])
@@ -191,21 +191,21 @@ class MergeRun:
 
         return join(rows) if self.on.is_complete else find_matching_pairs(self.handle, rows, join)
 
-    def _pairs_frame(self, target: Target, joined: DataFrame, places: Places) -> DataFrame:
+    def _pairs_frame(self, target: Target, joined: DataFrame, places: RowLocator) -> DataFrame:
         """Rows of the table with what becomes of them: every matched row, and others that a clause applies to."""
         by_source = self._of(BY_SOURCE)
         found = f"coalesce({FOUND}, false)"
-        action = action_of(self._of(MATCHED))
+        action = choose_action(self._of(MATCHED))
         if by_source:
-            action = F.when(sql_column(found), action).otherwise(action_of(by_source))
+            action = F.when(sql_column(found), action).otherwise(choose_action(by_source))
         joined = where_sql(joined.withColumn(ACTION, action), f"{found} OR {ACTION} <> {NO_ACTION}")
         updates = self._all_updates
-        values = new_values(self.handle, joined, updates, self.aliases, self.source.columns) if updates else []
+        values = compute_updates(self.handle, joined, updates, self.aliases, self.source.columns) if updates else []
         return joined.select(
             ACTION, sql_column(f"{found} AS {FOUND}"), SOURCE, *self._kept_names(target, places), *values
         )
 
-    def _kept_names(self, target: Target, places: Places) -> list[str]:
+    def _kept_names(self, target: Target, places: RowLocator) -> list[str]:
         """What is kept of the old rows: where they are, and their ids."""
         return [f"{quote(self.aliases[0])}.{name}" for name in (*places.names, *target.kept_lineage)]
 
@@ -250,7 +250,7 @@ class MergeRun:
         if not change.deletes and not change.removed_rows and not (change.rows is not None and len(change.rows)):
             return Result(seconds=time.monotonic() - started)
         deleted, updated = by_action["delete"], by_action["update"]
-        return apply_rows(self.handle, change, started, deleted=deleted, inserted=inserts, updated=updated)
+        return commit_rows(self.handle, change, started, deleted=deleted, inserted=inserts, updated=updated)
 
     def _check_cardinality(self, matches: Matches) -> None:
         """A row of the table that several rows of the source match has no single new value."""
@@ -272,12 +272,12 @@ class MergeRun:
         if not numbers:
             return None
         changed = where_sql(pairs, f"{ACTION} IN ({', '.join(numbers)})")
-        return updated_rows(target, changed, target.columns)
+        return select_updated_rows(target, changed, target.columns)
 
     def _source_values(self, source: DataFrame) -> dict[str, Column]:
         """The value of every column of a row that is that of the source."""
         rows, clause = source.alias(self.aliases[1]), Clause(MATCHED, "update")
-        return inserted(self.handle, rows, clause, self.aliases[1], self.source.columns)
+        return compute_insert(self.handle, rows, clause, self.aliases[1], self.source.columns)
 
     def _replacements(
         self, target: Target, source: DataFrame, matches: Matches, values: dict[str, Column]
@@ -290,7 +290,7 @@ class MergeRun:
         both = len(inserts) == 1 and inserts[0].is_plain
         found = matches.join_to(source.alias(self.aliases[1]), "left" if both else "inner")
         rows = found.select(*(values[name].alias(name) for name in target.columns), *target.kept_lineage)
-        replaced = [in_few_files(updated_rows(target, rows), source)]
+        replaced = [in_few_files(select_updated_rows(target, rows), source)]
         if both:
             return replaced[0]
         return _union([*(replaced if matches.touched else []), *self._inserts(target, source, matches)])
@@ -300,7 +300,7 @@ class MergeRun:
         if not clauses:
             return 0
         rows = matches.unmatched(source).alias(self.aliases[1])
-        return rows.where(action_of(clauses) != NO_ACTION).count()
+        return rows.where(choose_action(clauses) != NO_ACTION).count()
 
     def _inserts(self, target: Target, source: DataFrame, matches: Matches) -> list[DataFrame]:
         """New rows from rows of the source that match nothing."""
@@ -311,12 +311,12 @@ class MergeRun:
     def _inserted(self, target: Target, unmatched: DataFrame) -> DataFrame:
         """The rows that the clauses make of rows of the source; they have no lineage yet."""
         clauses = self._of(NOT_MATCHED)
-        rows = unmatched.alias(self.aliases[1]).withColumn(ACTION, action_of(clauses))
+        rows = unmatched.alias(self.aliases[1]).withColumn(ACTION, choose_action(clauses))
         rows = rows.where(F.col(ACTION) != NO_ACTION)
         frames = []
         for number, clause in clauses:
             mine = rows.where(F.col(ACTION) == number)
-            values = inserted(self.handle, mine, clause, self.aliases[1], self.source.columns)
+            values = compute_insert(self.handle, mine, clause, self.aliases[1], self.source.columns)
             nothing = {name: F.lit(None).cast("bigint") for name in target.lineage}
             columns = {name: values[name] for name in target.columns} | nothing
             frames.append(mine.select(*(value.alias(name) for name, value in columns.items())))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.change import as_column, assigned, default_of, new_name
+from rowdelta.change import compute_assignments, find_default, name_new_value, to_column
 from rowdelta.errors import InputError
 from rowdelta.iceberg import ambiguous_name
 from rowdelta.spark import quote, sql_column, sql_columns
@@ -58,39 +58,39 @@ class Clause:
         return f"{self.when}{condition}: {what}"
 
 
-def of_kind(clauses: Sequence[Clause], *kinds: str) -> list[tuple[int, Clause]]:
+def select_clauses(clauses: Sequence[Clause], *kinds: str) -> list[tuple[int, Clause]]:
     """The clauses for some kinds of rows, with their numbers."""
     return [(number, clause) for number, clause in enumerate(clauses) if clause.when in kinds]
 
 
-def action_of(clauses: Sequence[tuple[int, Clause]]) -> Column:
+def choose_action(clauses: Sequence[tuple[int, Clause]]) -> Column:
     """The number of the first clause whose condition holds."""
     chosen = F.lit(NO_ACTION)
     for number, clause in reversed(clauses):
-        condition = F.lit(True) if clause.condition is None else as_column(clause.condition)
+        condition = F.lit(True) if clause.condition is None else to_column(clause.condition)
         chosen = F.when(condition, F.lit(number)).otherwise(chosen)
     return chosen
 
 
-def new_values(
+def compute_updates(
     handle: TableHandle,
     rows: DataFrame,
     clauses: Sequence[tuple[int, Clause]],
     aliases: tuple[str, str],
     source: Sequence[str],
 ) -> list[Column]:
-    """Every column of the table after an update, by the number of the clause in `ACTION`; named by `new_name`.
+    """Every column of the table after an update, by the number of the clause in `ACTION`; named by `name_new_value`.
 
     A column that all clauses set is not read, unless it may not be null: then rows without an update keep it.
     """
     target_alias, source_alias = aliases
     wanted = [c.values if c.values is not None else _all(handle, source, source_alias) for _, c in clauses]
-    new = [assigned(handle, rows, values, target_alias) for values in wanted]
+    new = [compute_assignments(handle, rows, values, target_alias) for values in wanted]
     applies = {number: sql_column(f"{ACTION} = {number}") for number, _ in clauses}
     columns = handle.metadata.schema.fields
     old = {column.name: f"{quote(target_alias)}.{quote(column.name)}" for column in columns}
     untouched = [name for name in old if not any(name in some for some in new)]
-    kept = sql_columns([f"{old[name]} AS {quote(new_name(name))}" for name in untouched])
+    kept = sql_columns([f"{old[name]} AS {quote(name_new_value(name))}" for name in untouched])
     as_it_was = dict(zip(untouched, kept, strict=True))
     values = []
     for column in columns:
@@ -102,11 +102,11 @@ def new_values(
         value = F.lit(None) if len(setting) == len(clauses) and not column.required else sql_column(old[column.name])
         for number, some in setting.items():
             value = F.when(applies[number], some).otherwise(value)
-        values.append(value.alias(new_name(column.name)))
+        values.append(value.alias(name_new_value(column.name)))
     return values
 
 
-def inserted(
+def compute_insert(
     handle: TableHandle, source: DataFrame, clause: Clause, source_alias: str, source_columns: Sequence[str]
 ) -> dict[str, Column]:
     """The value of every column of a new row; a column that is not named gets the table's default, or null."""
@@ -119,11 +119,11 @@ def inserted(
     given = {found[name].name: value for name, value in wanted.items()}
     types = handle.column_types
     missing = {
-        column.name: default_of(types[column.name])
+        column.name: find_default(types[column.name])
         for column in handle.metadata.schema.fields
         if column.name not in given
     }
-    return assigned(handle, source, {quote(name): value for name, value in {**given, **missing}.items()})
+    return compute_assignments(handle, source, {quote(name): value for name, value in {**given, **missing}.items()})
 
 
 def _all(handle: TableHandle, source: Sequence[str], alias: str) -> dict[str, str | Column]:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
-import sqlglot
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
-from sqlglot import expressions as exp
 
 from rowdelta.errors import InputError
 from rowdelta.iceberg import ambiguous_name
-from rowdelta.spark import check_expression, quote, string_literal
+from rowdelta.spark import check_expression, quote, split_conjuncts, string_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import DataFrame
 
@@ -40,7 +38,7 @@ class OnCondition:
     is_complete: bool
 
 
-def on_condition(
+def parse_on_condition(
     handle: TableHandle, on: str | Column | Sequence[str], source: DataFrame, aliases: tuple[str, str]
 ) -> OnCondition:
     """What a merge was told to match by: a column, several, or a condition."""
@@ -50,8 +48,8 @@ def on_condition(
     rule, schema = handle.name_rule, handle.metadata.schema
     if isinstance(on, str) and not rule.find(on, [column.name for column in schema.fields]):
         check_expression(handle.gateway, on, "the condition of the merge")
-        found, parts = _equalities(handle, on, source, aliases)
-        return OnCondition(F.expr(on), found, is_complete=len(found) == parts)
+        pairs, parts = _find_pairs(handle, on, source, aliases)
+        return OnCondition(F.expr(on), pairs, is_complete=len(pairs) == parts)
     names = [on] if isinstance(on, str) else list(on)
     if not names:
         raise InputError("a merge needs a condition", hint="on='id', on=['id', 'region'] or on='t.id = s.id'")
@@ -70,36 +68,32 @@ def on_condition(
     return OnCondition(condition, pairs, is_complete=True)
 
 
-def _equalities(
+def _find_pairs(
     handle: TableHandle, on: str, source: DataFrame, aliases: tuple[str, str]
 ) -> tuple[dict[str, str], int]:
-    """The `t.a = s.b` parts of a condition, and how many parts there are.
+    """The columns that a condition compares as `t.a = s.b`, and how many parts it joins by AND.
 
-    Whatever cannot be understood is left out, which only costs pruning.
+    Any other part only means that fewer files are skipped.
     """
-    try:
-        tree = sqlglot.parse_one(on, dialect="spark")
-    except sqlglot.errors.SqlglotError:
-        return {}, 1
+    conjuncts = split_conjuncts(handle.gateway, on)
     rule = handle.name_rule
-    target = _unique(rule, [column.name for column in handle.metadata.schema.fields])
-    have = _unique(rule, source.columns)
-    pairs, parts = {}, list(_conjuncts(tree))
-    for part in parts:
-        sides = [part.left.unnest(), part.right.unnest()] if isinstance(part, exp.EQ) else []
-        for left, right in (sides, sides[::-1]) if sides else ():
-            if not (_is_column(left) and _is_column(right)):
-                continue
-            if rule.same(left.table, aliases[0]) and rule.same(right.table, aliases[1]):
-                names = rule.fold(left.name), rule.fold(right.name)
-                if names[0] in target and names[1] in have:
-                    pairs[target[names[0]]] = have[names[1]]
-    return pairs, len(parts)
+    target_names = _unique(rule, [column.name for column in handle.metadata.schema.fields])
+    source_names = _unique(rule, source.columns)
+    pairs = {}
+    for one, other in conjuncts.equalities:
+        for left, right in ((one, other), (other, one)):
+            target = _column_of(rule, left, aliases[0], target_names)
+            origin = _column_of(rule, right, aliases[1], source_names)
+            if target is not None and origin is not None:
+                pairs[target] = origin
+    return pairs, len(conjuncts.equalities) + conjuncts.others
 
 
-def _is_column(tree: exp.Expr) -> TypeGuard[exp.Column]:
-    """Whether it is an alias and a name: of more parts, the first may be a struct."""
-    return isinstance(tree, exp.Column) and not tree.args.get("db")
+def _column_of(rule: NameRule, parts: tuple[str, ...], alias: str, names: dict[str, str]) -> str | None:
+    """The column that an alias and a name stand for. In a name of more parts, the first may be a struct."""
+    if len(parts) != 2 or not rule.same(parts[0], alias):  # noqa: PLR2004 - alias and name
+        return None
+    return names.get(rule.fold(parts[1]))
 
 
 def _unique(rule: NameRule, names: Sequence[str]) -> dict[str, str]:
@@ -107,17 +101,7 @@ def _unique(rule: NameRule, names: Sequence[str]) -> dict[str, str]:
     return {folded: alike[0] for folded, alike in rule.by_name(names).items() if len(alike) == 1}
 
 
-def _conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """The parts of a condition that must all hold, whatever parentheses are around them."""
-    tree = tree.unnest()
-    if isinstance(tree, exp.And):
-        yield from _conjuncts(tree.left)
-        yield from _conjuncts(tree.right)
-    else:
-        yield tree
-
-
-def key_range(handle: TableHandle, source: DataFrame, pairs: dict[str, str]) -> str | None:
+def find_key_range(handle: TableHandle, source: DataFrame, pairs: dict[str, str]) -> str | None:
     """A predicate on the table that all rows with a key of the source meet, from the smallest and largest keys."""
     columns, types = handle.metadata.schema.top_level, handle.column_types
     usable = {left: right for left, right in pairs.items() if columns[left].type_name in RANGED}
@@ -137,15 +121,15 @@ def key_range(handle: TableHandle, source: DataFrame, pairs: dict[str, str]) -> 
         if row[f"count{index}"] == 0:
             return "false"
         kind = types[left].dataType.simpleString()
-        parts.append(limits(left, kind, row[f"low{index}"], row[f"high{index}"]))
+        parts.append(write_range(left, kind, row[f"low{index}"], row[f"high{index}"]))
     return " AND ".join(parts)
 
 
-def limits(column: str, kind: str, low: str, high: str) -> str:
+def write_range(column: str, kind: str, low: str, high: str) -> str:
     """A predicate on a column of a type, from its least and greatest value as text; Iceberg understands it.
 
     Examples:
-        >>> limits("id", "bigint", "3", "9")
+        >>> write_range("id", "bigint", "3", "9")
         '`id` >= 3L AND `id` <= 9L'
     """
     return f"{quote(column)} >= {_literal(low, kind)} AND {quote(column)} <= {_literal(high, kind)}"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.change import KnownFiles
+from rowdelta.change import ListedFilesLocator
 from rowdelta.codec import sorted_distinct
 from rowdelta.spark import arrow_frame, sql_column, where_sql
 from rowdelta.verbs.merge_clauses import ACTION, NO_ACTION
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from rowdelta.change import FilePositions, Places
+    from rowdelta.change import FilePositions, RowLocator
 
 SOURCE: Final = "__rd_source"
 FOUND: Final = "__rd_found"
@@ -90,9 +90,9 @@ class IndexedMatches(Matches):
         return source.join(F.broadcast(self.rows), same, "left").withColumn(FOUND, found)
 
 
-def look_at(pairs: DataFrame, places: Places) -> Matches:
+def collect_matches(pairs: DataFrame, places: RowLocator) -> Matches:
     """Collects what became of pairs, which the caller keeps: they have `ACTION`, `FOUND` and the columns of places."""
-    if isinstance(places, KnownFiles) and places.one_by_one:
+    if isinstance(places, ListedFilesLocator) and places.one_by_one:
         return _looked_at(pairs, pairs.select(ACTION, FOUND, *places.names).toArrow(), places)
     counted = {(row[ACTION], row[FOUND]): row["count"] for row in pairs.groupBy(ACTION, FOUND).count().collect()}
     touched = places.collect(pairs.where(F.col(ACTION) != NO_ACTION))
@@ -107,7 +107,7 @@ def look_at(pairs: DataFrame, places: Places) -> Matches:
     return Matches(pairs, touched, counts, twice)
 
 
-def _looked_at(pairs: DataFrame, table: pa.Table, places: KnownFiles) -> Matches:
+def _looked_at(pairs: DataFrame, table: pa.Table, places: ListedFilesLocator) -> Matches:
     grouped = table.group_by(ACTION).aggregate([([], "count_all")])
     counts = dict(zip(grouped[ACTION].to_pylist(), grouped["count_all"].to_pylist(), strict=True))
     touched = places.collected(table.filter(pc.field(ACTION) != NO_ACTION))
@@ -115,7 +115,7 @@ def _looked_at(pairs: DataFrame, table: pa.Table, places: KnownFiles) -> Matches
     return Matches(pairs, touched, counts, _has_more_rows(found))
 
 
-def look_once(spark: SparkSession, table: pa.Table, places: KnownFiles, clause: int) -> Matches:
+def collect_replacements(spark: SparkSession, table: pa.Table, places: ListedFilesLocator, clause: int) -> Matches:
     """The same where one clause replaces every matched row by that of the source: places and row ids are enough."""
     touched = places.collected(table)
     counts = {clause: table.num_rows} if table.num_rows else {}

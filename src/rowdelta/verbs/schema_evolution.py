@@ -45,7 +45,7 @@ class Growth:
             handle.refresh()
 
 
-def growth_for(handle: TableHandle, changes: DataFrame, new_columns: Sequence[str]) -> Growth:
+def plan_growth(handle: TableHandle, changes: DataFrame, new_columns: Sequence[str]) -> Growth:
     """What must become of a table's schema before it can take changes."""
     statements, wider = [], []
     rule = handle.name_rule

@@ -12,21 +12,21 @@ from rowdelta.change import (
     Plan,
     Result,
     Target,
-    apply_rows,
-    as_column,
-    assigned,
-    estimate,
-    how,
-    isolation_of,
-    mode_of,
-    new_name,
+    choose_locator,
+    commit_rows,
+    compute_assignments,
+    describe_mode,
+    estimate_scan,
+    find_isolation,
+    find_mode,
+    name_new_value,
     open_target,
-    places_of,
-    refusals,
+    read_target_rows,
     replace_rows,
     rewrite_files,
-    rows_to_find,
-    updated_rows,
+    select_updated_rows,
+    to_column,
+    translate_row_errors,
 )
 from rowdelta.errors import InputError
 from rowdelta.iceberg import build_row_filter, filter_of
@@ -58,8 +58,8 @@ class Update(Operation[Result]):
         self._values: dict[str, str | Column] = {}
         self._given: dict[str, Value] = {}
         self._where: str | Column | None = None
-        self._mode, self._why = mode_of(handle, "update", mode)
-        self._isolation = isolation_of(handle, "update", isolation)
+        self._mode, self._why = find_mode(handle, "update", mode)
+        self._isolation = find_isolation(handle, "update", isolation)
 
     def set(self, column: str, value: Value) -> Update:
         """Sets a column, or a field of a struct by its dotted name.
@@ -91,7 +91,7 @@ class Update(Operation[Result]):
             1
         """
         checked = check_expression(self._handle.gateway, where, "the predicate")
-        self._where = checked if self._where is None else as_column(self._where) & as_column(checked)
+        self._where = checked if self._where is None else to_column(self._where) & to_column(checked)
         return self
 
     filter = where
@@ -106,8 +106,8 @@ class Update(Operation[Result]):
         condition = self._look()
         if target.snapshot is None:
             return Plan(title, (*steps, ("rows", "none: the table is empty")))
-        mode = how(self._handle, self._mode, self._why, self._isolation)
-        return Plan(title, (*steps, *mode, *estimate(self._handle, target.snapshot.id, condition)))
+        mode = describe_mode(self._handle, self._mode, self._why, self._isolation)
+        return Plan(title, (*steps, *mode, *estimate_scan(self._handle, target.snapshot.id, condition)))
 
     def execute(self) -> Result:
         """Updates in one snapshot; where nothing matches there is none."""
@@ -117,18 +117,18 @@ class Update(Operation[Result]):
         if target.snapshot is None:
             self._look()
             return Result(seconds=time.monotonic() - started)
-        rows = rows_to_find(target, self._alias, with_ids=True)
-        places = places_of(target, rows)
+        rows = read_target_rows(target, self._alias, with_ids=True)
+        places = choose_locator(target, rows)
         filtered = self._matched(target, rows)
         matched = rows if filtered is None else filtered.rows
-        values = assigned(self._handle, rows, self._values, self._alias)
-        new = [value.alias(new_name(name)) for name, value in values.items()]
+        values = compute_assignments(self._handle, rows, self._values, self._alias)
+        new = [value.alias(name_new_value(name)) for name, value in values.items()]
         old = [quote(name) for name in target.columns if name not in values] + target.kept_lineage
-        with refusals(REQUIRED_HINT), kept(places.mark(matched, [*old, *new])) as found:
+        with translate_row_errors(REQUIRED_HINT), kept(places.mark(matched, [*old, *new])) as found:
             touched, (new_rows, condition) = beside(
                 self._handle.gateway,
                 lambda: places.collect(found),
-                lambda: (updated_rows(target, found, values), self._condition(filtered)),
+                lambda: (select_updated_rows(target, found, values), self._condition(filtered)),
             )
             if not touched:
                 return Result(seconds=time.monotonic() - started)
@@ -139,7 +139,7 @@ class Update(Operation[Result]):
                 change = rewrite_files(target, touched, new_rows, validation)
             else:
                 change = replace_rows(target, touched, new_rows, validation)
-            return apply_rows(self._handle, change, started, updated=count)
+            return commit_rows(self._handle, change, started, updated=count)
 
     def _condition(self, found: Match | None) -> RowFilter:
         if found is not None and found.condition is not None:
@@ -155,14 +155,14 @@ class Update(Operation[Result]):
             rows,
             self._where,
             self._alias,
-            again=lambda skipping: rows_to_find(target, self._alias, with_ids=True, skipping=skipping),
+            again=lambda skipping: read_target_rows(target, self._alias, with_ids=True, skipping=skipping),
         )
 
     def _look(self) -> RowFilter:
         """The predicate; what is wrong with it or with a value is found without looking at a row."""
         rows = self._handle.spark.table(self._handle.full_name)
         rows = rows if self._alias is None else rows.alias(self._alias)
-        assigned(self._handle, rows, self._values, self._alias)
+        compute_assignments(self._handle, rows, self._values, self._alias)
         return build_row_filter(self._handle, self._where, self._alias)
 
     def _check(self) -> None:

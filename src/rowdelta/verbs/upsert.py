@@ -20,23 +20,30 @@ from rowdelta.change import (
     Plan,
     Result,
     apply,
+    bind_keys,
     check_frame,
-    check_keys,
-    in_our_words,
-    isolation_of,
-    mode_of,
-    refusals,
-    scope_of_key,
-    summary_of,
+    choose_scope,
+    find_isolation,
+    find_mode,
+    summarise_key_deletes,
+    translate_row_errors,
+    with_translated_errors,
 )
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg import RowChange, stage_rows
 from rowdelta.spark import in_few_files, kept, kept_once, quote
-from rowdelta.verbs.change_batch import DELETED, ChangeBatch, ChangeRules, check_changes, check_present, unknown_columns
+from rowdelta.verbs.change_batch import (
+    DELETED,
+    ChangeBatch,
+    ChangeRules,
+    bind_changes,
+    check_present,
+    find_unknown_columns,
+)
 from rowdelta.verbs.merge_by_join import MergeRun
 from rowdelta.verbs.merge_clauses import MATCHED, NOT_MATCHED, Clause
-from rowdelta.verbs.merge_condition import on_condition
-from rowdelta.verbs.schema_evolution import growth_for
+from rowdelta.verbs.merge_condition import parse_on_condition
+from rowdelta.verbs.schema_evolution import plan_growth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -112,16 +119,16 @@ class Upsert(Operation[UpsertResult]):
         """Counts the keys and says how they would be written; writes nothing."""
         title = f"upsert into {self._handle.name}"
         if self._columns is not None:
-            merge = self._merge(check_changes(self._handle, self._changes, self._rules, self._partial()).last())
+            merge = self._merge(bind_changes(self._handle, self._changes, self._rules, self._partial()).last())
             reason = f"a merge: to set {', '.join(self._columns)} alone, the old rows must be read"
-            with refusals(REQUIRED_HINT):
+            with translate_row_errors(REQUIRED_HINT):
                 return Plan(title, (("how", reason), *merge.plan().steps))
         steps = [("key", ", ".join(self._rules.key))]
-        strangers = unknown_columns(self._handle, self._changes, self._rules) if self._merge_schema else []
+        strangers = find_unknown_columns(self._handle, self._changes, self._rules) if self._merge_schema else []
         steps += [("new columns", ", ".join(strangers))] if strangers else []
-        batch = check_changes(self._handle, self._changes.drop(*strangers), self._rules)
-        scope, why = scope_of_key(self._handle, self._rules.key, self._scope)
-        with refusals(REQUIRED_HINT), kept(batch.last()) as last:
+        batch = bind_changes(self._handle, self._changes.drop(*strangers), self._rules)
+        scope, why = choose_scope(self._handle, self._rules.key, self._scope)
+        with translate_row_errors(REQUIRED_HINT), kept(batch.last()) as last:
             counted = last.agg(F.count("*"), F.count_if(DELETED)).head()
             assert counted is not None
             writer = self._writer(last, scope)
@@ -144,7 +151,7 @@ class Upsert(Operation[UpsertResult]):
         """Writes rows and deletes in one snapshot; an empty batch commits nothing."""
         return self.execute_after(lambda: None)
 
-    @in_our_words
+    @with_translated_errors
     def execute_after(self, check: Callable[[], None]) -> UpsertResult:
         """As `execute`, with a last look before anything is written: the changes have been computed by then."""
         started = time.monotonic()
@@ -154,9 +161,9 @@ class Upsert(Operation[UpsertResult]):
             check = self._grown(check)
         if self._columns is not None:
             return self._merged(check, started)
-        batch = check_changes(self._handle, self._changes, self._rules)
-        scope, _ = scope_of_key(self._handle, self._rules.key, self._scope)
-        with refusals(REQUIRED_HINT), kept_once(batch.changes, self._changes) as changes:
+        batch = bind_changes(self._handle, self._changes, self._rules)
+        scope, _ = choose_scope(self._handle, self._rules.key, self._scope)
+        with translate_row_errors(REQUIRED_HINT), kept_once(batch.changes, self._changes) as changes:
             writer = self._writer(changes, scope)
             prepared = writer.prepare()
             if any(keys is None for keys, _ in prepared.chosen):  # these keys are not collected: nothing has run yet
@@ -174,7 +181,9 @@ class Upsert(Operation[UpsertResult]):
         What is wrong with the changes must show before that: then the table stays as it is.
         """
         check_present(self._handle, self._changes, self._rules.key)
-        growth = growth_for(self._handle, self._changes, unknown_columns(self._handle, self._changes, self._rules))
+        growth = plan_growth(
+            self._handle, self._changes, find_unknown_columns(self._handle, self._changes, self._rules)
+        )
         if not growth.statements:
             return check
         self._rehearse(growth.rehearse_on(self._handle, self._changes))
@@ -185,21 +194,21 @@ class Upsert(Operation[UpsertResult]):
     def _rehearse(self, table: TableHandle) -> None:
         """Does all that comes before writing, on a table that is a draft of what this one becomes."""
         if self._columns is None:
-            batch = check_changes(table, self._changes, self._rules)
-            rows, scope = batch.rows(batch.last(), []), scope_of_key(table, self._rules.key, self._scope)[0]
-            with refusals(REQUIRED_HINT):
+            batch = bind_changes(table, self._changes, self._rules)
+            rows, scope = batch.rows(batch.last(), []), choose_scope(table, self._rules.key, self._scope)[0]
+            with translate_row_errors(REQUIRED_HINT):
                 rows.write.format("noop").mode("overwrite").save()
                 self._writer(batch.changes, scope, table).prepare()
             return
         some = [table.find_column(name).name for name in self._partial()]
-        batch = check_changes(table, self._changes, self._rules, some)
-        with refusals(REQUIRED_HINT):
+        batch = bind_changes(table, self._changes, self._rules, some)
+        with translate_row_errors(REQUIRED_HINT):
             batch.rows(batch.last(), [], some).write.format("noop").mode("overwrite").save()
             self._merge(batch.last(), table).plan()
 
     def _writer(self, last: DataFrame, scope: str, table: TableHandle | None = None) -> KeyWriter:
         table = table or self._handle
-        return KeyWriter(table, check_keys(table, last, self._rules.key, scope), self._encoding)
+        return KeyWriter(table, bind_keys(table, last, self._rules.key, scope), self._encoding)
 
     @contextmanager
     def _staged(self, batch: ChangeBatch, last: DataFrame, basis: DataFrame) -> Iterator[StagedFiles]:
@@ -216,7 +225,9 @@ class Upsert(Operation[UpsertResult]):
     ) -> UpsertResult:
         if not written and not len(rows):
             return UpsertResult(seconds=time.monotonic() - started, reasons=("there are no changes",))
-        change = RowChange(deletes=written, rows=rows if len(rows) else None, summary=summary_of(self._handle, written))
+        change = RowChange(
+            deletes=written, rows=rows if len(rows) else None, summary=summarise_key_deletes(self._handle, written)
+        )
         snapshot = apply(self._handle, change)
         keys = sum(new.file.record_count for new in written)
         return UpsertResult(
@@ -255,13 +266,13 @@ class Upsert(Operation[UpsertResult]):
             Clause(NOT_MATCHED, "insert", ~deleted, new),
         )
         aliases = ("t", "s")
-        on = on_condition(table, key, changes, aliases)
-        mode, why = mode_of(table, "merge", None)
-        return MergeRun(table, changes, on, aliases, clauses, mode, why, isolation_of(table, "merge", None))
+        on = parse_on_condition(table, key, changes, aliases)
+        mode, why = find_mode(table, "merge", None)
+        return MergeRun(table, changes, on, aliases, clauses, mode, why, find_isolation(table, "merge", None))
 
     def _merged(self, check: Callable[[], None], started: float) -> UpsertResult:
-        batch = check_changes(self._handle, self._changes, self._rules, self._partial())
-        with refusals(REQUIRED_HINT), kept(batch.last()) as last:
+        batch = bind_changes(self._handle, self._changes, self._rules, self._partial())
+        with translate_row_errors(REQUIRED_HINT), kept(batch.last()) as last:
             counted = last.agg(F.count("*"), F.count_if(DELETED)).head()
             assert counted is not None
             check()

@@ -1,6 +1,6 @@
-"""A table with a live equality delete vector, and Iceberg's own Spark: what works leaves the vector alone.
+"""Plain Spark on a table with a live equality delete vector: what works leaves the vector alone.
 
-DESIGN section 8: a reader that does not know vectors fails, and that failure is the protection.
+A reader that does not know vectors fails, and this failure protects the deleted rows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from rowdelta.iceberg.vector_manifests import VectorManifests
-from tests.support.frames import assert_same_rows
+from tests.support.oracle import assert_same_ids, assert_same_rows
 from tests.support.shared_files import share_ids
 from tests.support.tables import (
     EDV,
@@ -59,7 +59,7 @@ def vectors(table: rd.Table) -> list[tuple[str, int]]:
     return sorted((row["path"], row["sequence"]) for row in listed if row["key"] is not None)
 
 
-def test_a_stock_select_fails_loudly(spark: SparkSession, table_name: str) -> None:
+def test_a_select_in_plain_spark_fails_loudly(spark: SparkSession, table_name: str) -> None:
     table = make(spark, table_name)
     assert_same_rows(table.read(), LIVE)
     with pytest.raises((PySparkException, Py4JJavaError), match=REFUSAL):
@@ -70,12 +70,14 @@ def test_a_stock_select_fails_loudly(spark: SparkSession, table_name: str) -> No
         spark.sql(f"SELECT count(*) FROM {table_name}").collect()
 
 
-def test_stock_reads_what_no_vector_is_for(spark: SparkSession, table_name: str) -> None:
+def test_plain_spark_reads_partitions_without_a_vector(spark: SparkSession, table_name: str) -> None:
     make(spark, table_name)
     assert_same_rows(spark.table(table_name).where("v = 'b'"), [(i, "b") for i in range(4)])
 
 
-def test_stock_refuses_a_table_whose_vector_is_for_all_of_it(spark: SparkSession, table_name: str) -> None:
+def test_plain_spark_refuses_a_table_whose_vector_applies_to_all_partitions(
+    spark: SparkSession, table_name: str
+) -> None:
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(4))
     table.delete_keys(keys(spark, 1), "id").execute()
@@ -83,7 +85,7 @@ def test_stock_refuses_a_table_whose_vector_is_for_all_of_it(spark: SparkSession
         spark.table(table_name).collect()
 
 
-def test_a_stock_append_leaves_the_vector_alone(spark: SparkSession, table_name: str) -> None:
+def test_an_append_by_plain_spark_leaves_the_vector_alone(spark: SparkSession, table_name: str) -> None:
     table = make(spark, table_name)
     known = vectors(table)
     append_ids(spark, table_name, [1], "a")
@@ -91,7 +93,9 @@ def test_a_stock_append_leaves_the_vector_alone(spark: SparkSession, table_name:
     assert_same_rows(table.read(), [*LIVE, (1, "a")])
 
 
-def test_a_stock_delete_of_a_whole_partition_leaves_the_vector_alone(spark: SparkSession, table_name: str) -> None:
+def test_plain_spark_deletes_a_whole_partition_and_leaves_the_vector_alone(
+    spark: SparkSession, table_name: str
+) -> None:
     table = make(spark, table_name)
     known = vectors(table)
     spark.sql(f"DELETE FROM {table_name} WHERE v = 'b'")
@@ -99,7 +103,7 @@ def test_a_stock_delete_of_a_whole_partition_leaves_the_vector_alone(spark: Spar
     assert_same_rows(table.read(), [row for row in LIVE if row[1] != "b"])
 
 
-def test_a_stock_delete_of_the_vectors_own_partition_deletes_its_rows(spark: SparkSession, table_name: str) -> None:
+def test_plain_spark_deletes_the_partition_of_the_vector(spark: SparkSession, table_name: str) -> None:
     table = make(spark, table_name)
     spark.sql(f"DELETE FROM {table_name} WHERE v = 'a'")
     assert_same_rows(table.read(), [row for row in LIVE if row[1] != "a"])
@@ -108,7 +112,7 @@ def test_a_stock_delete_of_the_vectors_own_partition_deletes_its_rows(spark: Spa
 
 
 @pytest.mark.parametrize("dangling", ["true", "false"])
-def test_a_stock_rewrite_of_other_partitions_leaves_the_vector_alone(
+def test_icebergs_rewrite_of_other_partitions_leaves_the_vector_alone(
     spark: SparkSession, table_name: str, dangling: str
 ) -> None:
     table = make(spark, table_name)
@@ -123,7 +127,7 @@ def test_a_stock_rewrite_of_other_partitions_leaves_the_vector_alone(
     assert_same_rows(table.read(), LIVE)
 
 
-def test_a_stock_rewrite_of_the_vectors_partition_refuses_and_changes_nothing(
+def test_icebergs_rewrite_refuses_the_partition_of_the_vector_and_changes_nothing(
     spark: SparkSession, table_name: str
 ) -> None:
     table = make(spark, table_name)
@@ -185,7 +189,7 @@ STATEMENTS = {
 
 @pytest.mark.parametrize("modes", [COW, MOR], ids=["copy-on-write", "merge-on-read"])
 @pytest.mark.parametrize("statement", list(STATEMENTS))
-def test_a_stock_statement_that_must_read_refuses_and_changes_nothing(
+def test_plain_spark_refuses_a_statement_that_must_read_the_vector_and_changes_nothing(
     spark: SparkSession, table_name: str, statement: str, modes: dict[str, str]
 ) -> None:
     table = make(spark, table_name, modes)
@@ -199,7 +203,7 @@ def test_a_stock_statement_that_must_read_refuses_and_changes_nothing(
 
 @pytest.mark.parametrize("modes", [COW, MOR], ids=["copy-on-write", "merge-on-read"])
 @pytest.mark.parametrize("statement", list(STATEMENTS))
-def test_a_stock_statement_on_another_partition_leaves_the_vector_alone(
+def test_a_statement_on_another_partition_leaves_the_vector_alone(
     spark: SparkSession, table_name: str, statement: str, modes: dict[str, str]
 ) -> None:
     table = make(spark, table_name, modes)
@@ -237,14 +241,14 @@ def test_a_key_between_the_keys_of_a_vector_is_refused_too(
     assert_same_rows(table.read(), [(0, "v"), (2, "v"), (4, "v")])
 
 
-def test_a_stock_overwrite_of_the_vectors_partition_replaces_its_rows(spark: SparkSession, table_name: str) -> None:
+def test_plain_spark_overwrites_the_partition_of_the_vector(spark: SparkSession, table_name: str) -> None:
     table = make(spark, table_name)
     frame = spark.createDataFrame([(1, "a"), (9, "a")], "id bigint, v string")
     frame.writeTo(table_name).overwritePartitions()
     assert_same_rows(table.read(), [*(row for row in LIVE if row[1] != "a"), (1, "a"), (9, "a")])
 
 
-def test_stock_reads_again_once_the_vector_is_removed(spark: SparkSession, table_name: str) -> None:
+def test_plain_spark_reads_again_once_the_vector_is_removed(spark: SparkSession, table_name: str) -> None:
     table = make(spark, table_name)
     assert remove_equality_deletes(table) == 1
     spark.catalog.refreshTable(table_name)
@@ -306,7 +310,7 @@ def test_lost_places_are_mended_also_where_the_summary_counts_no_equality_delete
     monkeypatch.setattr(VectorManifests, "complete", complete)
     table.delete("id = 4").execute()
     assert None not in [entry.content_offset for entry in live_vectors(table)]
-    assert sorted(row.id for row in table.read().collect()) == [0, 3, 5, 7]
+    assert_same_ids(table.read(), [0, 3, 5, 7])
 
 
 def delete_manifests(table: rd.Table) -> int:

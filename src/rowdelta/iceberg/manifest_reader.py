@@ -1,0 +1,123 @@
+"""Reads the manifest lists and manifests of a table. They never change, so it reads each of them once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rowdelta.iceberg.avro_file import AvroFile
+from rowdelta.iceberg.cache import LruCache
+from rowdelta.iceberg.file_io import together
+from rowdelta.iceberg.manifest_entries import (
+    DataEntry,
+    DeleteEntry,
+    may_be_live,
+    parse_data_entry,
+    parse_delete_entry,
+    parse_entries,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rowdelta.iceberg.file_io import FileIO
+
+# One action reads the same manifest for several reasons; every read is some calls of py4j.
+_CACHED_BYTES: Final = 16 << 20
+_CACHED_BYTES_EACH: Final = 1 << 20
+_CACHED_BETWEEN: Final = 1 << 18
+
+
+class ManifestReader:
+    """Reads manifests through a FileIO. They never change, so each is read once."""
+
+    def __init__(self, files: FileIO) -> None:
+        self._files = files
+        self._entries = LruCache[str, list[Any]]()
+        self._lacks_places = LruCache[str, bool]()
+        self._bytes = LruCache[str, bytes](_CACHED_BYTES, len, _CACHED_BETWEEN)
+
+    def read(self, path: str) -> AvroFile:
+        """Any Avro metadata file."""
+        return AvroFile.parse(path, self._read(path))
+
+    def fetch(self, manifests: Iterable[dict[str, Any]], *, parsed: bool = False) -> None:
+        """Reads manifests side by side, as far as they are kept.
+
+        Args:
+            manifests: Their records in the manifest list.
+            parsed: Whether only their entries are needed, which may be there already.
+        """
+        wanted, room = [], _CACHED_BYTES
+        for manifest in manifests:
+            path, length = manifest["manifest_path"], manifest["manifest_length"]
+            if (
+                not may_be_live(manifest)
+                or length > min(room, _CACHED_BYTES_EACH)
+                or (parsed and path in self._entries)
+            ):
+                continue
+            room -= length
+            if path not in self._bytes:
+                wanted.append(path)
+        for path, data in zip(wanted, together(self._files.read, wanted), strict=True):
+            self._keep(path, data)
+
+    def after_change(self) -> None:
+        """Removes most bytes, and the entries that were not used lately. To be called when the table has changed."""
+        for cache in (self._entries, self._lacks_places, self._bytes):
+            cache.after_change()
+
+    def _read(self, path: str) -> bytes:
+        data = self._bytes.get(path)
+        if data is None:
+            data = self._files.read(path)
+            self._keep(path, data)
+        return data
+
+    def _keep(self, path: str, data: bytes) -> None:
+        if len(data) <= _CACHED_BYTES_EACH:
+            self._bytes.put(path, data)
+
+    def deletes(self, manifest: dict[str, Any]) -> list[DeleteEntry]:
+        """The live entries of a delete manifest, given as its record in the manifest list."""
+        return self._cached(manifest, parse_delete_entry)
+
+    def data(self, manifest: dict[str, Any]) -> list[DataEntry]:
+        """The live entries of a data manifest, given as its record in the manifest list."""
+        return self._cached(manifest, parse_data_entry)
+
+    def lacks_places(self, manifest: dict[str, Any]) -> bool:
+        """Whether a delete manifest does not say of all vectors where their blobs are. Its entries are not kept."""
+        path = manifest["manifest_path"]
+        found = self._lacks_places.get(path)
+        if found is None:
+            entries = self._entries.get(path)
+            entries = self._parsed(manifest, parse_delete_entry) if entries is None else entries
+            found = any(entry.is_vector and entry.content_offset is None for entry in entries)
+            self._lacks_places.put(path, found)
+        return found
+
+    def read_back(self, manifest: dict[str, Any], data: bytes) -> int:
+        """Reads a delete manifest that is about to be written whole, given as its record in the manifest list.
+
+        Returns:
+            How many live entries it has. They are not kept: who only writes need not know what is live.
+
+        Raises:
+            FormatError: Nobody could read it.
+        """
+        path = manifest["manifest_path"]
+        found = parse_entries(AvroFile.parse(path, data), manifest, parse_delete_entry)
+        self._lacks_places.put(path, any(entry.is_vector and entry.content_offset is None for entry in found))
+        return len(found)
+
+    def _cached(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
+        path = manifest["manifest_path"]
+        found = self._entries.get(path)
+        if found is None:
+            found = self._parsed(manifest, parse)
+            self._entries.put(path, found)
+        return found
+
+    def _parsed(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
+        return parse_entries(self.read(manifest["manifest_path"]), manifest, parse) if may_be_live(manifest) else []

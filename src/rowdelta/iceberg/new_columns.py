@@ -1,0 +1,51 @@
+"""A table with a schema that it does not have yet: what changes would meet, before anything is changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rowdelta.errors import InputError
+from rowdelta.iceberg.table_state import TableState
+from rowdelta.spark import JavaError, java_message, java_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+    from rowdelta.iceberg.table_handle import TableHandle
+
+
+def draft(handle: TableHandle, changes: DataFrame, new: Sequence[str], wider: Sequence[str]) -> TableHandle:
+    """The table with more and wider columns, in memory alone. It can be read and planned with, not committed to.
+
+    Args:
+        handle: The table.
+        changes: The frame whose columns the table is to have.
+        new: Columns of the frame to add.
+        wider: Columns of the table that get the type that the frame has.
+
+    Raises:
+        InputError: Iceberg cannot add such a column.
+    """
+    gateway, base = handle.gateway, handle.state.current
+    iceberg = gateway.iceberg
+    try:
+        wanted = iceberg.spark.SparkSchemaUtil.convert(java_schema(changes)).asStruct()
+        update: Any = handle.java_table.updateSchema()
+        rule = handle.name_rule
+        for name in wider:
+            update.updateColumn(name, wanted.field(rule.find(name, changes.columns)[0]).type())
+        for name in new:
+            update.addColumn(None, name, wanted.field(name).type())
+        schema = update.apply()
+        highest = max(int(base.lastColumnId()), int(schema.highestFieldId()))
+        metadata = iceberg.TableMetadata.buildFrom(base).setCurrentSchema(schema, highest).build()
+    except JavaError as error:
+        raise InputError(
+            f"{handle.name} cannot get the columns {', '.join([*new, *wider])} of the changes: {java_message(error)}",
+            hint="cast or drop them in the changes",
+        ) from error
+    operations = iceberg.StaticTableOperations(metadata, handle.java_table.io(), handle.java_table.locationProvider())
+    table = iceberg.BaseTable(operations, handle.java_table.name())
+    return handle.with_state(table, TableState(gateway, metadata, None))

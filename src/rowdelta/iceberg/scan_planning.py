@@ -1,0 +1,149 @@
+"""Plans scans with Iceberg: how much a scan reads, and which files match a filter as a whole."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rowdelta.errors import CommitConflictError, TableError
+from rowdelta.iceberg.snapshot_reader import open_data_files
+from rowdelta.spark import JavaError, java_message, java_name, select_sql, where_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rowdelta.iceberg.row_filter import RowFilter
+    from rowdelta.iceberg.table_handle import TableHandle
+
+_FILES_LOOKED_AT: Final = 5_000
+_TASKS_AT_ONCE: Final = 1_000
+
+
+@dataclass(frozen=True)
+class ScanSize:
+    """What a scan would read."""
+
+    files: int
+    records: int
+    size_in_bytes: int
+
+
+def scan_size(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> ScanSize:
+    """Plans a scan of the branch's head and adds up its files; of all rows, Spark reads the metadata."""
+    table = where_sql(handle.gateway.metadata_table(handle.full_name, "files", snapshot_id), "content = 0")
+    if condition.text == "true":
+        row = select_sql(table, "count(*)", "sum(record_count)", "sum(file_size_in_bytes)").collect()[0]
+        return ScanSize(row[0], row[1] or 0, row[2] or 0)
+    files = records = size = 0
+    try:
+        with _tasks(handle, snapshot_id, condition) as tasks:
+            for task in tasks:
+                file = task.file()
+                files, records, size = files + 1, records + int(file.recordCount()), size + int(file.fileSizeInBytes())
+    except JavaError as error:
+        raise TableError(
+            f"a scan of {handle.name} cannot be planned: {java_name(error)}: {java_message(error)}",
+            hint="are the files of its metadata still there, and may this user read them?",
+        ) from error
+    return ScanSize(files, records, size)
+
+
+@contextmanager
+def _tasks(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> Iterator[Iterator[Any]]:
+    """Iceberg's tasks for the data files that can have matching rows; their deletes may be missing."""
+    scan = _new_scan(handle, snapshot_id).filter(condition.expression).includeColumnStats()
+    tasks = scan.planFiles()
+    try:
+        yield _each(handle, tasks.iterator())
+    finally:
+        tasks.close()
+
+
+def _new_scan(handle: TableHandle, snapshot_id: int) -> Any:
+    """A scan of the branch's head; without its deletes where Iceberg could not plan them.
+
+    Iceberg fails at a vector whose place in its file has been dropped, as every rewrite of its manifest does.
+    """
+    if snapshot_id not in handle.metadata.snapshots:
+        handle.refresh()
+    snapshot = handle.snapshot(snapshot_id)
+    assert snapshot is not None
+    if snapshot.manifest_list is not None:
+        manifests = handle.manifests.read(snapshot.manifest_list).records
+        if any(handle.manifests.lacks_places(manifest) for manifest in manifests if manifest.get("content")):
+            return open_data_files(handle, snapshot).newScan()
+    # By the name of the branch: a scan by id would take the filter's columns for those of the snapshot's own schema.
+    return handle.java_table.newScan().useRef(handle.branch)
+
+
+def _each(handle: TableHandle, iterator: Any) -> Iterator[Any]:
+    """What a Java iterator gives, more at a time the longer it is.
+
+    To py4j's own `next`, a Java exception is the end of the iterator; here it is raised.
+    """
+    guava = handle.gateway.iceberg.relocated.com.google.common.collect
+    wanted = 1
+    while True:
+        members = handle.gateway.members(guava.Lists.newArrayList(guava.Iterators.limit(iterator, wanted)))
+        yield from members
+        if len(members) < wanted:
+            return
+        wanted = min(4 * wanted, _TASKS_AT_ONCE)
+
+
+@dataclass(frozen=True)
+class WholeFiles:
+    """The data files whose rows all match a filter, when no file matches in part."""
+
+    files: int
+    records: int
+
+
+def whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> WholeFiles | None:
+    """What a delete by metadata alone would drop; None where some file might hold both kinds of rows.
+
+    Files are looked at until one is in doubt, so that a predicate which cuts through files costs next to nothing.
+    """
+    found = _look_for_whole_files(handle, snapshot_id, condition)
+    return None if isinstance(found, str) else found
+
+
+def check_whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> None:
+    """Refuses a delete by metadata alone of a snapshot in which some file might hold both kinds of rows.
+
+    Iceberg would refuse it too, but leave the manifest behind that it was writing.
+    """
+    found = _look_for_whole_files(handle, snapshot_id, condition)
+    if isinstance(found, str):
+        raise CommitConflictError(
+            f"another writer changed the same data: {found}", hint="run it again, and single rows are deleted"
+        )
+
+
+def _look_for_whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> WholeFiles | str:
+    """The files that match whole, or why they cannot be dropped."""
+    if condition.certain is None:
+        return "the predicate cannot be decided by metadata"
+    iceberg, table = handle.gateway.iceberg, handle.java_table
+    if int(table.snapshot(handle.branch).snapshotId()) != snapshot_id:
+        return "the branch has moved on"  # another thread has refreshed the table
+    records = files = 0
+    try:
+        evaluator = iceberg.expressions.StrictMetricsEvaluator(table.schema(), condition.certain)
+        residuals = {
+            spec_id: iceberg.expressions.ResidualEvaluator.of(spec, condition.certain, True)
+            for spec_id, spec in table.specs().items()
+        }
+        with _tasks(handle, snapshot_id, condition) as tasks:
+            for task in tasks:
+                file = task.file()
+                left = residuals[file.specId()].residualFor(file.partition())
+                if left.op().name() != "TRUE" and not evaluator.eval(file):
+                    return f"some, but not all, rows of {file.location()} may match"
+                files, records = files + 1, records + int(file.recordCount())
+                if files > _FILES_LOOKED_AT:
+                    return f"more than {_FILES_LOOKED_AT:,} files may match"
+    except JavaError as error:
+        return f"the files cannot be looked at: {java_message(error)}"
+    return WholeFiles(files, records)

@@ -1,0 +1,67 @@
+"""A table's metadata at one moment: in Java, as JSON, and parsed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+from rowdelta.iceberg.file_io import read_in_pieces
+from rowdelta.iceberg.metadata import parse_metadata
+from rowdelta.iceberg.snapshots import History
+from rowdelta.spark import JavaError
+
+if TYPE_CHECKING:
+    from rowdelta.iceberg.metadata import TableMetadata
+    from rowdelta.spark import Gateway
+
+
+@dataclass(frozen=True)
+class TableState:
+    """A table as it was at one moment: in Java, as JSON with the snapshots of branches and tags, and parsed."""
+
+    gateway: Gateway = field(repr=False)
+    current: Any = field(repr=False)
+    location: str | None
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The JSON."""
+        document = read_metadata_document(self.gateway, _remove_history(self.gateway, self.current))
+        document["snapshot-log"] = []
+        return document
+
+    @cached_property
+    def metadata(self) -> TableMetadata:
+        """The JSON, parsed; a snapshot of the history is looked up when it is asked for."""
+        one = partial(read_snapshot_document, self.gateway, self.current)
+        return parse_metadata(self.document, History(one, partial(read_metadata_document, self.gateway, self.current)))
+
+
+def _remove_history(gateway: Gateway, metadata: Any) -> Any:
+    """Metadata with no snapshots but those of branches and tags: a long history need not come along each time."""
+    try:
+        return gateway.iceberg.TableMetadata.buildFrom(metadata).suppressHistoricalSnapshots().discardChanges().build()
+    except JavaError:  # the builder is stricter than the reader
+        return metadata
+
+
+def read_snapshot_document(gateway: Gateway, metadata: Any, snapshot_id: Any) -> dict[str, Any] | None:
+    """One snapshot as Iceberg's JSON; None where the metadata does not have it."""
+    number = int(snapshot_id) if isinstance(snapshot_id, Integral) else 2**63  # users may ask for anything
+    found = metadata.snapshot(number) if -(2**63) <= number < 2**63 else None
+    return None if found is None else dict(json.loads(gateway.iceberg.SnapshotParser.toJson(found)))
+
+
+def read_metadata_document(gateway: Gateway, metadata: Any) -> dict[str, Any]:
+    """Iceberg's `TableMetadata` as its JSON says it; long texts come fastest as a file."""
+    file = gateway.iceberg.inmemory.InMemoryOutputFile("rowdelta.metadata.json")
+    gateway.iceberg.TableMetadataParser.overwrite(metadata, file)
+    stream = file.toInputFile().newStream()
+    try:
+        document: dict[str, Any] = json.loads(read_in_pieces(stream))
+    finally:
+        stream.close()
+    return document
