@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import rowdelta as rd
-from rowdelta._session import _merge_settings, _make_start_settings
+from rowdelta._session import _make_start_settings, _merge_settings
 from rowdelta.cli.app import app
 from rowdelta.cli.catalog_options import Place, read_place, read_settings
 
