@@ -50,7 +50,7 @@ def test_a_setting_that_spark_does_not_know_is_taken_while_spark_runs(spark: Spa
 
 def test_a_warehouse_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(rd.SessionError, match="cannot make the warehouse folder"):
+    with pytest.raises(rd.SessionError, match="cannot create the warehouse folder"):
         rd.session(tmp_path / "file" / "folder")
 
 

@@ -250,7 +250,7 @@ def test_a_column_that_is_added_while_the_stream_rests_is_filled(
             spark.sql(f"ALTER TABLE {table_name} ADD COLUMN amount decimal(5,2)")
 
     events.add([event("u", None, {"id": 1, "v": "b", "amount": 1.5}), event("d", {"id": 2}, None)])
-    events.run(spark, table, on_progress=grow)
+    events.run(spark, table, progress=grow)
     assert [str(tuple(one)) for one in table.read().collect()] == ["(1, 'b', Decimal('1.50'))"]
     with pytest.raises(rd.InputError, match="merge_schema cannot add fields of Debezium's events"):
         events.run(spark, table, merge_schema=True)

@@ -127,7 +127,7 @@ def test_delete_keys_and_read_from_the_shell(
     place = ("--warehouse", str(warehouse))
     keys = tmp_path / "gone.csv"
     keys.write_text("id\n2\n4\n")
-    plan = command("delete-keys", table_name, "--keys", str(keys), *place, "--dry-run")
+    plan = command("delete-keys", table_name, "--keys", str(keys), *place, "--plan")
     assert "keys      2" in plan
     assert "2 keys in 1 full-row" in command("delete-keys", table_name, "--keys", str(keys), *place)
     assert json.loads(command("read", table_name, *place, "--json")) == [

@@ -119,12 +119,12 @@ def test_the_page_stands_alone_and_escapes_what_it_shows(tmp_path: Path) -> None
 
 def test_advice_is_printed_with_commands_that_a_shell_understands() -> None:
     item = Recommendation(
-        "encoding", "vectors [fast]", "often", "small", ("ALTER TABLE t SET ('a'='b')",), (("resolve", "--dry-run"),)
+        "encoding", "vectors [fast]", "often", "small", ("ALTER TABLE t SET ('a'='b')",), (("resolve", "--plan"),)
     )
     advice = TableAdvice("db.t", Pace(3, 20.0, 2, 5, 2, 0, 0, 0), (item,))
     assert commands("db.t", item, ("--warehouse", "w")) == [
         """rowdelta sql 'ALTER TABLE t SET ('"'"'a'"'"'='"'"'b'"'"')' --warehouse w""",
-        "rowdelta resolve db.t --dry-run --warehouse w",
+        "rowdelta resolve db.t --plan --warehouse w",
     ]
     console = Console(width=200, color_system=None, highlight=False)
     with console.capture() as captured:
@@ -132,4 +132,4 @@ def test_advice_is_printed_with_commands_that_a_shell_understands() -> None:
     text = captured.get()
     assert "the last 3 commits, one every 10.0 s; 2 changed single rows (5 keys, 0 positions)" in text
     assert "encoding: vectors [fast]" in text
-    assert "  rowdelta resolve db.t --dry-run --warehouse w" in text
+    assert "  rowdelta resolve db.t --plan --warehouse w" in text

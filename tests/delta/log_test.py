@@ -148,7 +148,7 @@ def test_reader_features_that_are_not_known_are_listed() -> None:
         check_protocol(Protocol(4))
     with pytest.raises(rd.InputError, match="'orc', not Parquet"):
         check_metadata(Metadata("id", _struct(), (), {}, "orc"))
-    with pytest.raises(rd.InputError, match="unknown mode 'letter'"):
+    with pytest.raises(rd.InputError, match="mode is 'letter'"):
         check_metadata(_table(mode="letter"))
 
 

@@ -48,12 +48,12 @@ def test_full_rows_become_vectors_and_back_and_keep_their_age(
     one_file(spark, [(1, "EU", "new"), (None, "US", "new")], SCHEMA).writeTo(table_name).append()
     live, before = rows(table.read()), found(table)
     assert "2 into 2 as equality-delete-vector" in str(table.rewrite_deletes("deletion-vector").plan())
-    result = table.rewrite_deletes("deletion-vector", where="encoding = 'full-row'").execute()
+    result = table.rewrite_deletes("deletion-vector", delete_files="encoding = 'full-row'").execute()
     assert (result.equality_deletes, result.delete_files_added, result.verified) == (2, 2, True)
     assert found(table) == [(content, "equality-delete-vector", *rest) for content, _, *rest in before]
     assert_same_rows(table.read(), live)
     assert table.metadata.snapshots[result.snapshot_id or 0].operation == "replace"
-    assert table.rewrite_deletes("hash-map", where="partition = 'region=EU'").execute().equality_deletes == 1
+    assert table.rewrite_deletes("hash-map", delete_files="partition = 'region=EU'").execute().equality_deletes == 1
     assert_same_rows(table.read(), live)
     assert table.rewrite_deletes("full-row").execute().equality_deletes == 2
     assert found(table) == before
@@ -209,7 +209,9 @@ def test_deletes_are_chosen_by_size_and_partitions_of_times_stay_what_they_are(
     live = rows(table.read())
     sizes = sorted(row.records for row in table.delete_files().where("content = 'position'").collect())
     assert sizes == [1, 1, 15, 15]
-    chosen = table.rewrite_deletes(where="content = 'position' AND records > 10 AND bytes < 1000000", min_input_files=1)
+    chosen = table.rewrite_deletes(
+        delete_files="content = 'position' AND records > 10 AND bytes < 1000000", min_input_files=1
+    )
     assert "2 merged by data file" in str(chosen.plan())
     assert chosen.execute().position_deletes == 2
     assert_same_rows(spark.table(table_name), live)

@@ -158,9 +158,9 @@ def test_a_merge_and_a_compaction_follow_the_dialect_that_the_user_writes(spark:
         )
         assert_same_rows(table.read(), [("o'b", "new"), ("a\\b", "new"), ("b", "old")])
         for where, files in (("k = 'b'", 1), (r"k = 'a\b'", 2), (r"k = 'a\\b'", 0)):
-            done = table.compact(where=where, options={"rewrite-all": "true"}).execute()
+            done = table.compact(data_files=where, options={"rewrite-all": "true"}).execute()
             assert done.data_files_rewritten == files, where
-    assert table.compact(where=r"k = 'a\\b'", options={"rewrite-all": "true"}).execute().data_files_rewritten == 1
+    assert table.compact(data_files=r"k = 'a\\b'", options={"rewrite-all": "true"}).execute().data_files_rewritten == 1
 
 
 def test_events_are_read_alike_whatever_the_settings(spark: SparkSession) -> None:

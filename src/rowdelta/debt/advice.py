@@ -134,14 +134,14 @@ def _advise_rewrite_deletes(debt: Debt, kinds: Mapping[str, KindDebt]) -> Iterat
         reason = f"{crowded:,} data files have {POSITION_FILES_PER_DATA_FILE} or more position delete files each"
     else:
         return
-    where = "content = 'position'"
+    predicate = "content = 'position'"
     yield Advice(
         "rewrite deletes",
         reason,
         cost_seconds=files.bytes / REWRITE_BYTES_PER_SECOND + COMMIT_SECONDS,
         gain_seconds=sum(file.position_files for file in debt.files) * OPEN_SECONDS,
-        call=f't.rewrite_deletes(where="{where}").execute()',
-        command=add_branch(debt, "rewrite-deletes", "--where", where),
+        call=f't.rewrite_deletes(delete_files="{predicate}").execute()',
+        command=add_branch(debt, "rewrite-deletes", "--delete-files", predicate),
     )
 
 

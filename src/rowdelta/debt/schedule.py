@@ -149,8 +149,8 @@ def _schedule_orphans() -> Recommendation:
         "writers that were killed leave files behind that no snapshot knows",
         "lists the table's folder",
         commands=(
+            ("remove-orphans", "--older-than", "3d", "--plan"),
             ("remove-orphans", "--older-than", "3d"),
-            ("remove-orphans", "--older-than", "3d", "--delete"),
         ),
     )
 

@@ -9,7 +9,7 @@ from rowdelta.maintenance.file_groups import DEFAULT_MEMORY, memory_bytes, size_
 from rowdelta.maintenance.older_than import OlderThan, cutoff_ms
 from rowdelta.maintenance.progress import OnProgress, Progress
 from rowdelta.maintenance.remove_dangling import RemoveDangling, RemoveDanglingResult
-from rowdelta.maintenance.remove_orphans import OrphansResult, RemoveOrphans
+from rowdelta.maintenance.remove_orphans import OrphansPlan, OrphansResult, RemoveOrphans
 from rowdelta.maintenance.resolve import Resolve, ResolveResult
 from rowdelta.maintenance.restore_offsets import restore_vector_offsets
 from rowdelta.maintenance.rewrite_deletes import DEFAULT_MIN_INPUT_FILES, RewriteDeletes, RewriteDeletesResult
@@ -24,6 +24,7 @@ __all__ = [
     "ExpireResult",
     "OlderThan",
     "OnProgress",
+    "OrphansPlan",
     "OrphansResult",
     "Progress",
     "RemoveDangling",

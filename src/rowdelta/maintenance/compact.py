@@ -79,10 +79,12 @@ class Compact(Operation[CompactResult]):
         *,
         verify: bool | None,
     ) -> None:
-        if options.where is not None:
-            if not isinstance(options.where, str):
-                raise InputError("where must be SQL text, which Iceberg's procedure reads", hint='such as "id < 50"')
-            check_expression(handle.gateway, options.where, "where")
+        if options.data_files is not None:
+            if not isinstance(options.data_files, str):
+                raise InputError(
+                    "data_files must be SQL text, which Iceberg's procedure reads", hint='such as "id < 50"'
+                )
+            check_expression(handle.gateway, options.data_files, "data_files")
         self._handle = handle
         self._options = options
         self._memory = memory
@@ -142,8 +144,8 @@ class Compact(Operation[CompactResult]):
         """Refuses damaged deletion vectors in the partitions to compact: Iceberg's reader may take them for empty."""
         files = open_target(self._handle).files
         vectors = [] if files is None else [entry for entry in files.position_deletes if entry.is_deletion_vector]
-        if self._options.where is not None and vectors:
-            vectors = select_by_partition(self._handle, vectors, self._options.where)
+        if self._options.data_files is not None and vectors:
+            vectors = select_by_partition(self._handle, vectors, self._options.data_files)
         check_vectors(self._handle, vectors)
 
     def _should_verify(self) -> bool:
@@ -196,13 +198,14 @@ class Compact(Operation[CompactResult]):
         files = open_target(handle).files
         if files is None or not files.equality_deletes:
             return None
-        where = None
-        if self._options.where is not None:
+        partitions = None
+        if self._options.data_files is not None:
             with suppress(InputError):
-                covered = find_covered_deletes(handle, files.equality_deletes, self._options.where, for_iceberg=True)
-                where = None if covered.skipped else self._options.where
+                predicate = self._options.data_files
+                covered = find_covered_deletes(handle, files.equality_deletes, predicate, for_iceberg=True)
+                partitions = None if covered.skipped else predicate
         # The rows are compared once, when all is done.
-        return Resolve(handle, where, None, self._memory, self._progress, verify=False, partial_progress=False)
+        return Resolve(handle, partitions, None, self._memory, self._progress, verify=False, partial_progress=False)
 
     def _describe_resolve(self) -> tuple[tuple[str, str], ...]:
         resolve = self._plan_resolve(self._handle)

@@ -75,7 +75,7 @@ def refuse_to_lose_deletes(handle: TableHandle) -> None:
         raise TableError(
             f"files of {handle.name} are partitioned by {name}, whose column was dropped, and have deletes: these "
             "files must be rewritten all at once",
-            hint="use t.compact(options={'rewrite-all': 'true'}), without where= and without partial progress",
+            hint="use t.compact(options={'rewrite-all': 'true'}), without data_files= and without partial progress",
         )
 
 

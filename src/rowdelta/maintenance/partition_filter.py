@@ -48,7 +48,7 @@ def find_covered_deletes(
     condition = build_row_filter(handle, where)
     if not condition.exact:
         raise InputError(
-            f"where={where!r} cannot be checked against partitions",
+            f"partitions={where!r} cannot be checked against partitions",
             hint="compare partition columns with values, such as region = 'EU'",
         )
     scoped = [entry for entry in deletes if scope_of(entry, handle.metadata.specs) is not None]
@@ -60,7 +60,7 @@ def find_covered_deletes(
     cut = [entry for entry, answer in zip(scoped, answers, strict=True) if answer is None]
     if cut:
         raise InputError(
-            f"where={where!r} covers the partition of {cut[0].path} only in part, or possibly so",
+            f"partitions={where!r} covers the partition of {cut[0].path} only in part, or possibly so",
             hint="name whole partitions: an equality delete is resolved for all its rows or not at all",
         )
     inside = tuple(entry for entry, answer in zip(scoped, answers, strict=True) if answer)

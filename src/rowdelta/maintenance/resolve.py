@@ -69,7 +69,7 @@ class Resolve(Operation[ResolveResult]):
     def __init__(
         self,
         handle: TableHandle,
-        where: str | Column | None,
+        partitions: str | Column | None,
         publish: str | None,
         memory: str | int,
         progress: OnProgress | None = None,
@@ -83,7 +83,7 @@ class Resolve(Operation[ResolveResult]):
                 hint=f'open the table with another branch: rd.table(spark, "{handle.name}", branch="ingest")',
             )
         self._handle = handle
-        self._where = None if where is None else check_expression(handle.gateway, where, "where")
+        self._partitions = None if partitions is None else check_expression(handle.gateway, partitions, "partitions")
         self._publish = publish
         self._verify = verify
         self._memory = memory_bytes(memory)
@@ -150,7 +150,7 @@ class Resolve(Operation[ResolveResult]):
             self._check_publishable(plan)
 
     def _plan_attempt(self) -> ResolvePlan | None:
-        return plan_resolve(self._handle, self._where, self._publish, self._memory)
+        return plan_resolve(self._handle, self._partitions, self._publish, self._memory)
 
     def _should_verify(self, plan: ResolvePlan) -> bool:
         return should_verify(self._verify, plan.affected.size_in_bytes)

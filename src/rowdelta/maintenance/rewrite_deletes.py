@@ -65,7 +65,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
         self,
         handle: TableHandle,
         target_encoding: Encoding | None,
-        where: str | Column | None,
+        delete_files: str | Column | None,
         *,
         min_input_files: int = DEFAULT_MIN_INPUT_FILES,
         target_size: str | int | None = None,
@@ -78,7 +78,9 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
             check_choice("encoding", target_encoding, Encoding)
         self._handle = handle
         self._target = None if target_encoding is None else DeleteEncoding.from_name(target_encoding)
-        self._where = None if where is None else check_expression(handle.gateway, where, "where")
+        self._delete_files = (
+            None if delete_files is None else check_expression(handle.gateway, delete_files, "delete_files")
+        )
         self._min_input_files = min_input_files
         properties = handle.metadata.properties
         self._target_size = size_in_bytes("target_size", target_size or int(properties.get(TARGET_SIZE, 64 << 20)))
@@ -127,7 +129,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
             self._rewrite_positions(plan)
 
     def _plan_attempt(self) -> RewritePlan | None:
-        return plan_rewrite(self._handle, self._target, self._where, self._min_input_files, self._target_size)
+        return plan_rewrite(self._handle, self._target, self._delete_files, self._min_input_files, self._target_size)
 
     def _should_verify(self, plan: RewritePlan) -> bool:
         return should_verify(self._verify, plan.size_in_bytes)

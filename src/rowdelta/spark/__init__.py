@@ -16,7 +16,7 @@ from rowdelta.spark.launch import end_jvm, kill_jvm, launch_spark, remove_if_emp
 from rowdelta.spark.metadata_columns import METADATA_COLUMNS
 from rowdelta.spark.name_rule import ANY_CASE, NameRule, read_name_rule
 from rowdelta.spark.planning_threads import beside
-from rowdelta.spark.quiet_logs import quiet_tasks
+from rowdelta.spark.quiet_logs import quiet_pyspark, quiet_tasks
 from rowdelta.spark.quoting import append_to_name, dotted, quote, quote_path, split_name, string_literal, unquote
 from rowdelta.spark.single_values import json_values, shown
 from rowdelta.spark.spark_errors import check_running, our_error, spark_error_of, translate_errors
@@ -96,6 +96,7 @@ __all__ = [
     "parse_statement",
     "place_in_text",
     "plain_values",
+    "quiet_pyspark",
     "quiet_tasks",
     "quote",
     "quote_path",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rowdelta._deprecated import rename_arguments
 from rowdelta.change import (
     Operation,
     Plan,
@@ -68,7 +69,8 @@ class Merge(Operation[Result]):
         self._mode, self._mode_reason = find_mode(handle, "merge", mode)
         self._isolation = find_isolation(handle, "merge", isolation)
 
-    def when_matched_update(self, values: Mapping[str, Value], condition: str | Column | None = None) -> Merge:
+    @rename_arguments(condition="where")
+    def when_matched_update(self, values: Mapping[str, Value], where: str | Column | None = None) -> Merge:
         """Sets columns of a row that the source matches.
 
         Examples:
@@ -76,9 +78,10 @@ class Merge(Operation[Result]):
             >>> merge.when_matched_update({"amount": "t.amount + s.amount"}).execute().rows_updated
             1
         """
-        return self._add(Clause(MATCHED, "update", condition), values)
+        return self._add(Clause(MATCHED, "update", where), values)
 
-    def when_matched_update_all(self, condition: str | Column | None = None) -> Merge:
+    @rename_arguments(condition="where")
+    def when_matched_update_all(self, where: str | Column | None = None) -> Merge:
         """Sets every column of a matched row from the source's column of the same name.
 
         Examples:
@@ -86,18 +89,20 @@ class Merge(Operation[Result]):
             >>> merge.when_matched_update_all("t.status <> s.status").execute().rows_updated
             1
         """
-        return self._add(Clause(MATCHED, "update", condition))
+        return self._add(Clause(MATCHED, "update", where))
 
-    def when_matched_delete(self, condition: str | Column | None = None) -> Merge:
+    @rename_arguments(condition="where")
+    def when_matched_delete(self, where: str | Column | None = None) -> Merge:
         """Deletes a matched row.
 
         Examples:
             >>> t.merge(changes, on="id").when_matched_delete().execute().rows_deleted
             2
         """
-        return self._add(Clause(MATCHED, "delete", condition))
+        return self._add(Clause(MATCHED, "delete", where))
 
-    def when_not_matched_insert(self, values: Mapping[str, Value], condition: str | Column | None = None) -> Merge:
+    @rename_arguments(condition="where")
+    def when_not_matched_insert(self, values: Mapping[str, Value], where: str | Column | None = None) -> Merge:
         """Inserts a row for a row of the source that matches none; columns not named get their default, or null.
 
         Examples:
@@ -106,19 +111,21 @@ class Merge(Operation[Result]):
             >>> t.read("id = 7").first()
             Row(id=7, status='late', amount=None)
         """
-        return self._add(Clause(NOT_MATCHED, "insert", condition), values)
+        return self._add(Clause(NOT_MATCHED, "insert", where), values)
 
-    def when_not_matched_insert_all(self, condition: str | Column | None = None) -> Merge:
+    @rename_arguments(condition="where")
+    def when_not_matched_insert_all(self, where: str | Column | None = None) -> Merge:
         """Inserts a row of the source that matches none, column by column of the same name.
 
         Examples:
             >>> t.merge(changes, on="id").when_not_matched_insert_all("s.op <> 'D'").execute().rows_inserted
             1
         """
-        return self._add(Clause(NOT_MATCHED, "insert", condition))
+        return self._add(Clause(NOT_MATCHED, "insert", where))
 
+    @rename_arguments(condition="where")
     def when_not_matched_by_source_update(
-        self, values: Mapping[str, Value], condition: str | Column | None = None
+        self, values: Mapping[str, Value], where: str | Column | None = None
     ) -> Merge:
         """Sets columns of a row that no row of the source matches.
 
@@ -127,16 +134,17 @@ class Merge(Operation[Result]):
             >>> merge.when_not_matched_by_source_update({"amount": "0"}, "t.status = 'void'").execute().rows_updated
             1
         """
-        return self._add(Clause(BY_SOURCE, "update", condition), values)
+        return self._add(Clause(BY_SOURCE, "update", where), values)
 
-    def when_not_matched_by_source_delete(self, condition: str | Column | None = None) -> Merge:
+    @rename_arguments(condition="where")
+    def when_not_matched_by_source_delete(self, where: str | Column | None = None) -> Merge:
         """Deletes a row that no row of the source matches.
 
         Examples:
             >>> t.merge(changes, on="id").when_not_matched_by_source_delete().execute().rows_deleted
             2
         """
-        return self._add(Clause(BY_SOURCE, "delete", condition))
+        return self._add(Clause(BY_SOURCE, "delete", where))
 
     def _add(self, clause: Clause, values: Mapping[str, Value] | None = None) -> Merge:
         gateway, when = self._handle.gateway, f"when {clause.when}"

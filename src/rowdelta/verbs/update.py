@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from rowdelta._deprecated import rename_arguments
 from rowdelta.change import (
     REQUIRED_HINT,
     Operation,
@@ -81,14 +82,15 @@ class Update(Operation[Result]):
         self._values[column] = check_value(self._handle.gateway, value, f"the new value of {column!r}")
         return self
 
-    def where(self, condition: str | Column) -> Update:
+    @rename_arguments(condition="where")
+    def where(self, where: str | Column) -> Update:
         """Updates only the rows that match; a second call narrows the first. `filter` is the same.
 
         Examples:
             >>> t.update().set("amount", "0").where("status = 'new'").filter("id > 1").execute().rows_updated
             1
         """
-        checked = check_expression(self._handle.gateway, condition, "the predicate")
+        checked = check_expression(self._handle.gateway, where, "the predicate")
         self._where = checked if self._where is None else to_column(self._where) & to_column(checked)
         return self
 
