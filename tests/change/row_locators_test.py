@@ -32,13 +32,8 @@ MERGES = [
 
 
 def limits(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
-<<<<<<< HEAD:tests/change/row_locators_test.py
     """Makes every table too large for the earlier ways."""
     target_rows = importlib.import_module("rowdelta.change.target_rows")
-=======
-    """Makes every table too large for the earlier ways."""
-    positions = importlib.import_module("rowdelta.change.row_positions")
->>>>>>> part-tests:tests/change/row_positions_test.py
     if way != "rows":
         monkeypatch.setattr(target_rows, "_MOST_ROWS_COLLECTED", 0)
     if way == "paths":
