@@ -5,23 +5,8 @@ from __future__ import annotations
 from rowdelta.change.apply_change import apply, change_nothing, commit_rows, files_removed, publish
 from rowdelta.change.assignments import Value, compute_assignments, find_default, name_new_value, to_column
 from rowdelta.change.file_positions import DroppedPartitionError, FilePositions, dropped_partition
-from rowdelta.change.key_batches import (
-    NULL_KEY_HINT,
-    HashedBatch,
-    IntegerBatch,
-    collect_hashed_batches,
-    collect_integer_batches,
-    has_many_keys,
-    measure_integer_keys,
-)
-from rowdelta.change.key_files import (
-    estimate_full_size,
-    key_values,
-    stage_key_rows,
-    write_hashed,
-    write_rows,
-    write_vector,
-)
+from rowdelta.change.key_batches import HashedBatch, IntegerBatch, collect_integer_batches
+from rowdelta.change.key_files import key_values, write_hashed, write_rows, write_vector
 from rowdelta.change.key_input import KeyInput, bind_keys
 from rowdelta.change.key_scope import choose_scope, sources_outside
 from rowdelta.change.key_writer import KeyDeletes, KeyWriter, describe_encodings, summarise_key_deletes
@@ -55,7 +40,6 @@ __all__ = [
     "FILE",
     "LAST_UPDATED",
     "LINEAGE_VERSION",
-    "NULL_KEY_HINT",
     "POSITION",
     "REQUIRED_HINT",
     "ROW_ID",
@@ -84,7 +68,6 @@ __all__ = [
     "check_parquet",
     "choose_locator",
     "choose_scope",
-    "collect_hashed_batches",
     "collect_integer_batches",
     "collect_positions_in",
     "commit_rows",
@@ -93,17 +76,14 @@ __all__ = [
     "describe_mode",
     "describe_without_deletes",
     "dropped_partition",
-    "estimate_full_size",
     "estimate_scan",
     "files_removed",
     "find_default",
     "find_isolation",
     "find_mode",
     "fits_unchanged",
-    "has_many_keys",
     "key_values",
     "make_row_error",
-    "measure_integer_keys",
     "name_new_value",
     "open_target",
     "publish",
@@ -112,7 +92,6 @@ __all__ = [
     "select_updated_rows",
     "sources_outside",
     "stage_change",
-    "stage_key_rows",
     "store_typed_value",
     "stored_partition",
     "summarise_key_deletes",

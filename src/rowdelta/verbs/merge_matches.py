@@ -52,9 +52,9 @@ class Matches:
     counts: dict[int, int]
     twice: bool
 
-    def join_to(self, source: DataFrame, how: str) -> DataFrame:
-        """Joins the source with what is kept of the rows that it matches; `how` is `inner` or `left`."""
-        return source.join(self.rows.drop(FOUND), SOURCE, how)
+    def join_to(self, source: DataFrame, join_type: str) -> DataFrame:
+        """Joins the source with what is kept of the rows that it matches; `join_type` is `inner` or `left`."""
+        return source.join(self.rows.drop(FOUND), SOURCE, join_type)
 
     def unmatched(self, source: DataFrame) -> DataFrame:
         """Selects the rows of the source that match nothing."""
@@ -68,10 +68,10 @@ class IndexedMatches(Matches):
     block, and no hash table of all matches is needed.
     """
 
-    def join_to(self, source: DataFrame, how: str) -> DataFrame:
+    def join_to(self, source: DataFrame, join_type: str) -> DataFrame:
         """Looks each row up in the array of its block."""
         rows = self._look_up(source)
-        rows = rows.where(FOUND) if how == "inner" else rows
+        rows = rows.where(FOUND) if join_type == "inner" else rows
         values = {name: sql_column(f"get({_ARRAY}{name}, {_INDEX})") for name in self._array_names}
         return rows.withColumns(values).drop(*self.rows.columns)
 
