@@ -1,4 +1,4 @@
-"""The one Spark of a test run, and what the examples in docstrings start from."""
+"""The one Spark of a test run, and the names that the examples in docstrings start from."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["tests.support.selection"]
 
-# Every query of the tests runs once or twice: compiling it well would take longer than running it does. There are many
-# of them, though: compiled code fills the 48 MB that this compiler gets, and all that follows would be slow.
+# A query of the tests runs once or twice: optimizing its code would take longer than running it. There are many of
+# them, though: their code would fill the 48 MB that this compiler gets by default, and slow down everything after.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC")
 
 
@@ -41,8 +41,8 @@ def spark(warehouse: Path) -> Iterator[SparkSession]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(warehouse / "spark"),
         "spark.databricks.delta.snapshotPartitions": 1,
-        # Iceberg keeps the keys of a delete file by its path alone: once a key column has been widened, it may compare
-        # the old type with the new one and give deleted rows back. The oracle must not.
+        # Iceberg caches the keys of a delete file by its path alone. After a key column is widened, it may compare the
+        # old type with the new one and return deleted rows. The oracle must not.
         "spark.sql.iceberg.executor-cache.enabled": "false",
     }
     session = rd.session(warehouse, delta=True, config=config)
@@ -54,13 +54,13 @@ def spark(warehouse: Path) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def examples(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Examples:
-    """What docs/api.md makes, once for the whole run."""
+    """The table of docs/api.md, made once for the whole run."""
     return Examples(spark, tmp_path_factory.mktemp("examples"))
 
 
 @pytest.fixture(autouse=True)
 def example_names(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Gives the examples of a docstring the names that docs/api.md makes; Spark starts only where one is used."""
+    """Gives the examples of a docstring the names of docs/api.md; Spark starts only where one is used."""
     if not isinstance(request.node, pytest.DoctestItem):
         yield
         return

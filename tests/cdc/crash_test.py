@@ -1,4 +1,4 @@
-"""A driver that dies in the middle of a batch: after the restart every change is there once."""
+"""A driver that dies in the middle of a batch: after the restart, every change is in the table once."""
 
 from __future__ import annotations
 

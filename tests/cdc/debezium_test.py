@@ -1,4 +1,4 @@
-"""How single events are read: their values, where they stand in the log, and what is refused."""
+"""Single events: their values, their positions in the log, and what is refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read(
     reader: rd.cdc.Records | None = None,
     key: str = "id",
 ) -> list[Row]:
-    """Events as records, in their order; each value names a row by its place."""
+    """Events as records, in order; each value names a row by its place."""
     numbered = [(number, value) for number, value in enumerate(values)]
     frame = spark.createDataFrame(numbered, "offset bigint, value string")
     shape = Shape(spark.createDataFrame([], columns).schema, (key,))
@@ -137,7 +137,7 @@ def test_values_inside_others_are_read_as_strictly(spark: SparkSession) -> None:
 
 
 def read_schema(spark: SparkSession, columns: str) -> Any:
-    """The columns of a record that `Row` holds in front of what the reader adds."""
+    """The columns of a record, which `Row` holds before those that the reader adds."""
     frame = spark.createDataFrame([(0, None)], "offset bigint, value string")
     return rd.cdc.Debezium().read(frame, Shape(spark.createDataFrame([], columns).schema, ("id",))).schema
 

@@ -1,4 +1,4 @@
-"""A stream that expires old snapshots on its way: the history stays short, and every batch is still taken once."""
+"""A stream that expires old snapshots: the history stays short, and every batch is still applied once."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_what_waits_to_be_published_is_not_expired(spark: SparkSession, table_na
 
 
 def test_commits_of_others_count_too(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
-    """The stream itself never makes a commit with an even number."""
+    """The stream's own commits never have an even number."""
     table = create(spark, table_name, COLUMNS, properties=SHORT)
 
     expired: list[int] = []

@@ -47,7 +47,7 @@ for line in sys.stdin:
 
 
 class Driver:
-    """The process, asked one thing after the other."""
+    """The process, which answers one request after the other."""
 
     def __init__(self, warehouse: Path) -> None:
         assert BROKER is not None
@@ -64,7 +64,7 @@ class Driver:
         return json.loads(answer)
 
     def run(self, config: Path) -> list[dict[str, Any]]:
-        """Runs a pipeline to the end of its topic; returns what it said of each batch."""
+        """Runs a pipeline to the end of its topic, and returns its report of each batch."""
         answer = self.ask(run=str(config))
         assert answer["exit"] == 0, answer
         return [json.loads(line) for line in answer["lines"]]

@@ -134,6 +134,6 @@ def _event(change: Change) -> str:
 
 
 def _forget(folder: Path, batch: int) -> None:
-    """As if the driver had been killed after the commit to the table, before Spark noted the batch down."""
+    """Simulates a driver that is killed after the commit to the table, before Spark records the batch."""
     for name in (f"{batch}", f".{batch}.crc"):
         (folder / "checkpoint" / "commits" / name).unlink(missing_ok=True)

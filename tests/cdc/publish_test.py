@@ -1,4 +1,4 @@
-"""A branch for the stream and one for its readers, while others commit to the latter."""
+"""A branch for the stream and one for its readers, to which others commit as well."""
 
 from __future__ import annotations
 

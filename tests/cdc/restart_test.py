@@ -1,4 +1,4 @@
-"""Streams that are started again, and streams side by side: each change once, and each bad record once."""
+"""Restarted streams and parallel streams: each change once, and each bad record once."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_commit_beside_the_stream_does_not_carry_its_mark(
     events.add([event("c", None, {"id": 3, "v": "new"})])
 
     def beside(handle: Any, change: Any) -> Any:
-        """Somebody else deletes a row in the middle of the batch, with the same table object, in another thread."""
+        """Deletes a row in the middle of the batch, with the same table object, in another thread."""
         other = threading.Thread(target=lambda: table.delete("id = 1").execute())
         other.start()
         other.join()
@@ -71,7 +71,7 @@ def test_a_commit_beside_the_stream_does_not_carry_its_mark(
 
 
 class Uncaught:
-    """Remembers what ended threads of the JVM."""
+    """Records the errors that ended threads of the JVM."""
 
     class Java:
         implements = ("java.lang.Thread$UncaughtExceptionHandler",)
@@ -177,7 +177,7 @@ def test_a_bad_record_is_kept_once_whatever_becomes_of_its_batch(
 def test_a_batch_that_loses_a_race_is_taken_again(
     spark: SparkSession, table_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some columns alone are set by a merge, which reads the table; another writer changes the same row meanwhile."""
+    """A merge sets some columns, which reads the table. Meanwhile another writer changes the same row."""
     table = create(spark, table_name, f"{COLUMNS}, w string")
     spark.sql(f"INSERT INTO {table_name} VALUES (1, 'old', 'old')")
     quarantine = f"{table_name}_quarantine"

@@ -1,4 +1,4 @@
-"""`rd.cdc.stream()`: every change once, the bad ones set aside, and what readers of each branch see."""
+"""`rd.cdc.stream()`: every change exactly once, bad ones in quarantine, and what readers of each branch see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams of typed rows: which of them are deletes, and which do not fit the table."""
+"""Streams of typed rows: which rows are deletes, and which do not fit the table."""
 
 from __future__ import annotations
 

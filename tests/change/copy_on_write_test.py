@@ -1,4 +1,4 @@
-"""Copy-on-write: which files are read, and what becomes of the rows that stay."""
+"""Copy-on-write: which files it reads, and how it keeps the other rows."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_files_are_written_anew_where_keys_are_deleted(spark: SparkSession, tabl
 def test_keys_that_others_delete_meanwhile_are_not_brought_back(
     spark: SparkSession, table_name: str, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Iceberg leaves deletes out of the new snapshot that are older than all files which stay."""
+    """Iceberg drops deletes from the new snapshot that are older than all remaining files."""
     properties = MODES | {"commit.retry.min-wait-ms": "1"}
     table = create(spark, table_name, COLUMNS, version=version, properties=properties)
     spark.range(0, 10, 1, 1).selectExpr("id", "'old' v").writeTo(table_name).append()

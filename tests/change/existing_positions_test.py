@@ -1,4 +1,4 @@
-"""Vectors of files that are deleted from again: those that lie together in a Puffin file are read at once."""
+"""Deleting again from files with vectors: adjacent vectors of a Puffin file are read at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def reads_of(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object], limits: dict[str, int]) -> int:
-    """How many ranges of Puffin files an action reads, with other limits."""
+    """The number of ranges of Puffin files that an action reads under given limits."""
     found: list[str] = []
     inner = FileIO.read
 

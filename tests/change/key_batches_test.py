@@ -1,4 +1,4 @@
-"""Keys are collected as they are or as words; both give the same batches."""
+"""Keys are collected as values or as words; both give the same batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a commit must never lose: its own files once it has taken place, and what other writers deleted meanwhile."""
+"""A commit must never lose its own files, nor the concurrent deletes of other writers."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_conflict_waits_for_the_vector_and_removes_it(
 
 
 def just_before(monkeypatch: pytest.MonkeyPatch, interfere: Callable[[], object], run: Callable[[], object]) -> None:
-    """Runs an operation, and something else once, when it has read all it needs and is about to commit."""
+    """Runs an operation, and another function once, just before its commit and after all of its reads."""
     real: Callable[[TableHandle, RowChange], Snapshot] = vars(changes)["commit_change"]
 
     def commit(handle: TableHandle, change: RowChange) -> Snapshot:
@@ -142,7 +142,7 @@ def just_before(monkeypatch: pytest.MonkeyPatch, interfere: Callable[[], object]
 def test_a_commit_begins_with_the_newest_metadata(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is tried again here: what others did since the read costs no try."""
+    """No retry is needed here: commits of others since the read do not count as a conflict."""
     table = create(spark, table_name, "id bigint, v string", properties=EDV | {"commit.retry.num-retries": "0"})
     append_ids(spark, table_name, range(4))
     other = rd.table(spark, table_name)
@@ -173,7 +173,7 @@ def test_a_file_is_not_written_anew_with_rows_that_others_deleted_by_key(
     change = rewriting(table, verb, 3)
 
     def refused() -> None:
-        with pytest.raises(rd.CommitConflictError, match="deletes rows of files that are written anew"):
+        with pytest.raises(rd.CommitConflictError, match="deletes rows of files that are rewritten"):
             change.execute()
 
     just_before(monkeypatch, rd.table(spark, table_name).delete_keys(keys(spark, 5), "id").execute, refused)

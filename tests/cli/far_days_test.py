@@ -1,4 +1,4 @@
-"""What the command line prints of days that Python does not know."""
+"""The command line prints days outside the range of Python's dates."""
 
 from __future__ import annotations
 

@@ -78,13 +78,13 @@ class Child:
         )
 
     def interrupt(self, *, group: bool = False) -> tuple[int, str, str]:
-        """Sends the signal; the exit code and what was printed."""
+        """Sends the signal, and returns the exit code and the output."""
         (os.killpg if group else os.kill)(self.process.pid, signal.SIGINT)
         out, err = self.process.communicate(timeout=LONGEST_SECONDS)
         return self.process.returncode, out, err
 
     def left(self) -> list[str]:
-        """The commands of processes that are still there."""
+        """The commands of processes that still run."""
         found = []
         for place in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):

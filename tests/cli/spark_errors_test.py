@@ -188,7 +188,7 @@ def test_help_shows_the_groups_in_order_and_flags_without_a_type() -> None:
 def test_a_missing_warehouse_is_made_by_a_statement_that_makes_something_in_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Anywhere else a name that was mistyped is told."""
+    """Anywhere else, the error names the mistyped word."""
 
     class ReachedError(Exception):
         pass

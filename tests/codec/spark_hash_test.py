@@ -1,4 +1,4 @@
-"""Hashes of texts against a plain reading of the algorithm, one text and one word at a time."""
+"""Hashes of texts, compared with a plain implementation of the algorithm."""
 
 from __future__ import annotations
 

@@ -10,9 +10,10 @@ from rich.console import Console
 from rowdelta.debt import DeleteDebt, TableAdvice, advice_text, commands
 from rowdelta.debt.advice import Advice
 from rowdelta.debt.costs import ReadCost
-from rowdelta.debt.counts import FileDebt, KindDebt, PartitionDebt
+from rowdelta.debt.debt_parts import FileDebt, KindDebt, PartitionDebt
 from rowdelta.debt.history import Commit, OldSnapshots
-from rowdelta.debt.schedule import Pace, Recommendation
+from rowdelta.debt.pace import Pace
+from rowdelta.debt.recommendation import Recommendation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +77,7 @@ def test_the_text_names_cost_readers_partitions_and_advice() -> None:
     assert "lake.db.<orders>, branch main: 30 data files" in text
     assert "25% dangling" in text
     assert "the oldest 3.0 days old" in text
-    assert re.search(r"stock Iceberg reader +\+6\.6 s +4\.0 GiB", text)
+    assert re.search(r"Iceberg's reader +\+6\.6 s +4\.0 GiB", text)
     assert re.search(r"rowdelta +\+650 ms +3\.0 MiB", text)
     assert "partitions, 3 of 30" in text
     assert "data files with deletes, 3 of 300" in text

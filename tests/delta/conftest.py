@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def table_name(spark: SparkSession) -> Iterator[str]:
-    """A name for a table of one test; it must not be purged, since its data files are Delta's."""
+    """A table name for one test. The table must not be purged: its data files belong to Delta."""
     name = f"lake.db.t_{uuid.uuid4().hex[:12]}"
     yield name
     spark.sql(f"DROP TABLE IF EXISTS {name}")

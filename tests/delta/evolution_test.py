@@ -106,7 +106,7 @@ def test_column_mapping_can_be_turned_on_later(spark: SparkSession, table_name: 
 def test_bounds_prune_and_never_answer_wrongly(
     spark: SparkSession, table_name: str, tmp_path: Path, stats: rd.MetricsSource
 ) -> None:
-    """Delta keeps times in milliseconds; min() and max() must give all digits all the same."""
+    """Delta's statistics have milliseconds; min() and max() must still return all digits."""
     path = str(tmp_path / "orders")
     expressions = (
         "id",

@@ -23,7 +23,7 @@ UNREADABLE = {("cdf-table-with-dv", 5)}
 
 
 def _known_counts(table: GoldenDelta) -> dict[int, int]:
-    """The rows of each version that is known."""
+    """The known row counts, by version."""
     facts = table.facts
     known = dict(enumerate(facts.get("rows_by_version", [])))
     if "rows_live" in facts:

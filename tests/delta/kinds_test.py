@@ -20,7 +20,7 @@ WITH_VECTORS = "TBLPROPERTIES ('delta.enableDeletionVectors'='true')"
 
 @pytest.fixture
 def zoned(spark: SparkSession) -> Any:
-    """A session whose time zone is an offset, and which writes times into the log without a zone, as Delta once did."""
+    """A session whose time zone is an offset. It writes times into the log without a zone, as Delta once did."""
     settings = {
         "spark.sql.session.timeZone": "+05:30",
         "spark.databricks.delta.write.utcTimestampPartitionValues": "false",
@@ -139,7 +139,7 @@ def test_a_shallow_clone_and_a_table_by_its_name_are_followed(
 def test_a_table_with_columns_renamed_and_dropped_before_is_converted(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
-    """Its files still have the dropped column, with an id that no column has any more."""
+    """Its files still have the dropped column, whose id belongs to no column now."""
     path = str(tmp_path / "orders")
     name = f"delta.`{path}`"
     properties = "'delta.columnMapping.mode'='name', 'delta.enableDeletionVectors'='true'"
@@ -169,7 +169,7 @@ def test_delete_files_go_where_they_are_told_and_are_expired_there(
     assert not spark.catalog.tableExists(table_name)
     rd.from_delta(spark, path, table_name, delete_folder=str(folder)).execute()
     assert len(list(folder.glob("*.puffin"))) == 1
-    with pytest.raises(rd.InputError, match=r"(?s)are in .*deletes, not in other.*leave delete_folder out"):
+    with pytest.raises(rd.InputError, match=r"(?s)are in .*deletes, not in other.*omit delete_folder"):
         rd.from_delta(spark, path, table_name, delete_folder="other").execute()
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 4")
     rd.from_delta(spark, path, table_name).execute()

@@ -45,7 +45,7 @@ def _copy(spark: SparkSession, delta: Path, folder: Path, change: Callable[[str]
 
 
 def _refused(spark: SparkSession, source: Path, name: str, match: str, **options: Any) -> None:
-    """The conversion fails with this message, and leaves no table and no file behind."""
+    """Expects that the conversion fails with this message and leaves no table and no file."""
     operation = rd.from_delta(spark, source, name, **options)
     with pytest.raises(rd.RowDeltaError, match=match):
         operation.execute()
@@ -118,7 +118,7 @@ def test_files_can_be_looked_at_before_they_are_taken(
 
 
 def test_files_with_the_ids_of_another_schema_are_refused(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
-    """Without column mapping Iceberg would find columns by these ids, and show one as the other."""
+    """Without column mapping, Iceberg would find columns by these ids and confuse them."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
@@ -153,7 +153,7 @@ def test_a_target_that_is_not_a_mirror_of_this_table_is_left_alone(
 
 
 def test_the_two_tables_cannot_share_a_folder(spark: SparkSession, warehouse: Path) -> None:
-    """VACUUM deletes what Delta does not know, and dropping a table of this catalog deletes its folder."""
+    """VACUUM deletes files that Delta does not know, and this catalog deletes the folder of a dropped table."""
     path = warehouse / "db" / "shared"
     spark.range(5).write.format("delta").save(str(path))
     before = {file for file in path.rglob("*") if file.is_file()}
@@ -204,7 +204,7 @@ def test_a_commit_that_fails_leaves_no_delete_files(
 
 
 def _log(table: Path, version: int, *actions: dict[str, Any]) -> None:
-    """Writes a commit, as a writer that does not keep to the rules would."""
+    """Writes a commit as a writer would that breaks the rules."""
     lines = "\n".join(map(json.dumps, actions))
     (table / "_delta_log" / f"{version:020}.json").write_text(lines)
 
@@ -212,7 +212,7 @@ def _log(table: Path, version: int, *actions: dict[str, Any]) -> None:
 def test_a_file_that_delta_lists_twice_is_refused(
     spark: SparkSession, table_name: str, delta: Path, tmp_path: Path
 ) -> None:
-    """With two vectors it is two files to Delta, and rows come twice; Iceberg has no way to say that."""
+    """With two vectors it counts as two files in Delta, and rows appear twice. Iceberg cannot express that."""
     ((first,), (second,)) = (log_actions(str(delta), version, "add") for version in (1, 2))
     compacted = _copy(spark, delta, tmp_path / "compacted")
     both = "\n".join(json.dumps({"add": add}) for add in (first, second))
@@ -246,7 +246,7 @@ def test_a_file_that_is_added_again_as_it_is_stays_one_file(
 
 
 def _again_and(spark: SparkSession, source: Path, name: str, *versions: list[dict[str, Any]]) -> Any:
-    """Converts a table, then a range in which its file is added again before something else becomes of it."""
+    """Converts a table, then a range of versions that adds its file again before another change of it."""
     rd.from_delta(spark, source, name, version=1).execute()
     for number, actions in enumerate(versions, 2):
         _log(source, number, *actions)
@@ -289,14 +289,14 @@ def test_the_files_of_many_commits_are_looked_for_once(
         number += 1
     spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
     spark.sql(f"DELETE FROM delta.`{source}` WHERE id = 25")
-    mirror = importlib.import_module("rowdelta.delta.apply_commit")
-    real, asked = mirror.held_paths, []
+    existing_files = importlib.import_module("rowdelta.delta.existing_files")
+    real, asked = existing_files.held_paths, []
 
     def counted(handle: Any, paths: Any) -> Any:
         asked.append(len(paths))
         return real(handle, paths)
 
-    monkeypatch.setattr(mirror, "held_paths", counted)
+    monkeypatch.setattr(existing_files, "held_paths", counted)
     result = rd.from_delta(spark, source, table_name, mode="incremental", verify=True).execute()
     assert (result.data_files_added, result.data_files_removed, result.verified_rows) == (1, 0, 28)
     assert asked == [2]
@@ -305,7 +305,7 @@ def test_the_files_of_many_commits_are_looked_for_once(
 def test_removing_a_file_that_had_another_vector_is_refused(
     spark: SparkSession, table_name: str, delta: Path, tmp_path: Path
 ) -> None:
-    """To Delta this removes nothing: the file with its vector stays."""
+    """In Delta this removes nothing: the file with its vector stays."""
     source = _copy(spark, delta, tmp_path)
     rd.from_delta(spark, source, table_name).execute()
     (remove,) = log_actions(str(source), 2, "remove")
@@ -351,7 +351,7 @@ def test_a_log_without_a_schema_is_refused(spark: SparkSession, table_name: str,
 def test_a_catalog_whose_files_are_elsewhere_is_told_what_it_lacks(
     spark: SparkSession, table_name: str, delta: Path
 ) -> None:
-    """A FileIO that knows one kind of storage cannot read data files that stay on another."""
+    """A FileIO for one storage cannot read data files that stay on another."""
     catalog = f"mem_{table_name.rpartition('_')[2]}"
     for name, value in {
         "": "org.apache.iceberg.spark.SparkCatalog",

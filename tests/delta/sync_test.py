@@ -259,7 +259,7 @@ def test_another_delta_table_at_the_same_place_is_noticed(spark: SparkSession, t
 def test_a_file_that_is_described_anew_does_not_appear_twice(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
-    """Writers add a file once more, without removing it, when they have computed its statistics."""
+    """Writers add a file again, without removing it, after they have computed its statistics."""
     path = str(tmp_path / "orders")
     _create(spark, path, "id bigint")
     _append(spark, path, 0, 10, "id")

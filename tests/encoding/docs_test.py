@@ -1,4 +1,4 @@
-"""The documentation's claims, held against the code: hex examples, properties and defaults."""
+"""The documentation agrees with the code: hex examples, properties and defaults."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BLOCKS = re.findall(r"```text\n(.*?)```", FORMATS, re.DOTALL)
 
 
 def shown(block: str) -> str:
-    """The bytes of a hex block as one string: what follows two blanks and a word is an explanation."""
+    """The bytes of a hex block as one string. Text after two blanks and a word is an explanation."""
     lines = [re.sub(r"^[0-9a-f]{4}  ", "", line) for line in block.splitlines()]
     return "".join("".join(re.findall(r"(?<!\S)[0-9a-f]{2}(?!\S)", _hex_part(line))) for line in lines)
 

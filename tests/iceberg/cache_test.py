@@ -1,4 +1,4 @@
-"""What a table object keeps in memory does not grow with the table's past."""
+"""The memory of a table object does not grow with the table's history."""
 
 from __future__ import annotations
 

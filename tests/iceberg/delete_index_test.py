@@ -1,4 +1,4 @@
-"""Which deletes may apply to which data files, on made-up files; tests of `delete_files` compare with the planner."""
+"""Which deletes may apply to which data files, for invented files. Tests of `delete_files` use the planner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`applies_to` counts what Iceberg's planner would apply, over evolved specs and schemas and all kinds of metrics."""
+"""`applies_to` counts the deletes that Iceberg's planner applies, over evolved specs and schemas and all metrics."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def single_value(value: int | str) -> bytes:
 
 
 def planned(table: rd.Table) -> Counter[tuple[str, int | None]]:
-    """How many data files Iceberg's planner applies each delete file to."""
+    """The number of data files to which Iceberg's planner applies each delete file."""
     counted: Counter[tuple[str, int | None]] = Counter()
     tasks = table._handle.java_table.newScan().planFiles().iterator()
     while tasks.hasNext():

@@ -1,4 +1,4 @@
-"""Tables whose partitions are years that Python's dates do not know: every verb, against a plain model."""
+"""Tables with partitions in years outside the range of Python's dates: every verb, compared with a plain model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EACH = 6  # of each day and time
 
 
 def rows_of(spark: SparkSession, first: int, last: int, text: str) -> DataFrame:
-    """Rows by id; their days and times go round through the years."""
+    """Rows by id; their days and times cycle through the years."""
     some = [(i, DAYS[i % len(DAYS)]) for i in range(first, last)]
     return (
         spark.createDataFrame(some, "id bigint, day int")

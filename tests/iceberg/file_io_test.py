@@ -1,4 +1,4 @@
-"""Bytes of a Java stream come in pieces that one answer of py4j holds; a file is written whole or not at all."""
+"""A Java stream is read in pieces that fit one answer of py4j; a file is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Stream:
-    """What Java's `InputStream` gives, and how many bytes were asked for at once."""
+    """A stand-in for Java's `InputStream` that records how many bytes were requested at once."""
 
     def __init__(self, data: bytes) -> None:
         self._bytes = io.BytesIO(data)
@@ -138,7 +138,7 @@ def test_what_is_written_is_there(spark: SparkSession, table_name: str, tmp_path
 
 
 class SlowStorage(Storage):
-    """Storage whose writes wait until they may go on."""
+    """Storage whose writes wait for a signal."""
 
     def __init__(self) -> None:
         super().__init__()

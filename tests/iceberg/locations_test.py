@@ -1,4 +1,4 @@
-"""Tables whose properties Iceberg no longer accepts: they are read, and written once the properties are mended."""
+"""Tables whose properties Iceberg no longer accepts: they can be read, and written after a correction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Avro files as their bytes say them: dates and times are numbers, whatever the year and their logical type."""
+"""Avro files keep dates and times as the numbers in their bytes, whatever the year and the logical type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of metadata alone: tried again after a lost race, and honest about a catalog that does not answer."""
+"""Metadata changes are retried after a conflict, and report a catalog that does not answer."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from rowdelta.iceberg.metadata_commit import ATTEMPTS, commit_metadata
 
 
 class CommitFailedException(PySparkException):
-    """Another writer was faster."""
+    """Another writer commits first."""
 
 
 class CommitStateUnknownException(PySparkException):
-    """The catalog did not answer."""
+    """The catalog does not answer."""
 
 
 class ForbiddenException(PySparkException):
-    """The catalog does not want it."""
+    """The catalog rejects the commit."""
 
 
 class Catalog:
-    """A table whose commits fail as told; every failure is another writer's commit."""
+    """A table whose commits fail in given ways; each failure comes with a commit of another writer."""
 
     def __init__(self, *failures: type[PySparkException]) -> None:
         self.version = 0
@@ -37,7 +37,7 @@ class Catalog:
         self.gateway = SimpleNamespace(
             iceberg=SimpleNamespace(TableMetadata=SimpleNamespace(buildFrom=lambda base: Builder(base.version)))
         )
-        self._table = SimpleNamespace(operations=lambda: self)
+        self.java_table = SimpleNamespace(operations=lambda: self)
 
     def refresh(self) -> None:
         self.refreshes += 1

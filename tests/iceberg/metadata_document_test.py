@@ -1,4 +1,4 @@
-"""The metadata documents of tables in memory: what they keep, what they replace, and that the table's own stays."""
+"""The metadata documents of tables in memory: what they keep and replace; the original does not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table stays the one that was opened, whatever its name comes to mean."""
+"""A table object stays bound to the table that it opened, even if the name later means another table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be read back is not committed."""
+"""Files that cannot be read back are not committed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_delete_files_that_hold_something_else_are_not_committed(
     append_ids(spark, table_name, range(3))
     before, files = head(table), stored_files(table)
     with monkeypatch.context() as patch:
-        patch.setattr("rowdelta.change.position_files.encode_vector", lambda found: rd_encode(found | BitMap64([7])))
+        patch.setattr("rowdelta.change.vector_files.encode_vector", lambda found: rd_encode(found | BitMap64([7])))
         with pytest.raises(rd.FormatError, match="would not hold the vectors"):
             table.delete("id = 1").execute()
     with monkeypatch.context() as patch:
@@ -80,7 +80,7 @@ def test_delete_files_that_hold_something_else_are_not_committed(
 def test_lost_places_come_back_though_the_summary_counts_no_equality_delete(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Totals are carried on from snapshot to snapshot, and so are the errors of other writers."""
+    """Each snapshot carries the totals of the one before it, with the errors of other writers."""
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(6))
     table.delete_keys(keys(spark, 1), "id").execute()

@@ -89,7 +89,7 @@ def test_a_branch_is_compacted_apart(spark: SparkSession, table_name: str) -> No
 def test_a_difference_is_refused_and_leaves_nothing(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, collects: str
 ) -> None:
-    """Also where Iceberg may remove no files, as on a table from Delta; and no other branch is too old for it."""
+    """Also where Iceberg must not remove files, as on a table from Delta, and whatever the age of other branches."""
     table = make(spark, table_name, 3)
     table.resolve().execute()
     set_properties(spark, table_name, gc_enabled=collects)

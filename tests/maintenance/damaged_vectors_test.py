@@ -1,4 +1,4 @@
-"""Deletion vectors that Iceberg's reader takes for empty are refused wherever rows could come back for good."""
+"""Deletion vectors that Iceberg's reader takes for empty are refused where deleted rows could reappear for good."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def vector_of(table: rd.Table, partition: int) -> DeleteEntry:
 
 
 def damage(entry: DeleteEntry, fault: str) -> None:
-    """Makes a run go beyond the last position of its container, or sets a flag of a version that is not known."""
+    """Extends a run beyond the last position of its container, or sets a flag of an unknown version."""
     path = Path(entry.path.removeprefix("file:"))
     data = bytearray(path.read_bytes())
     if fault == "flags":

@@ -172,7 +172,7 @@ def test_only_deletes_and_metadata_in_own_folders_are_own_files() -> None:
 def test_an_expiry_beside_other_writers_keeps_their_files(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One deletes by key after the expiry has looked at the table, and its snapshot still needs an older vector."""
+    """After the expiry has read the table, another writer deletes by key; its snapshot still needs an older vector."""
     table = create(spark, table_name, "id bigint, v string", properties={"gc.enabled": "false"})
     set_properties(spark, table_name, rowdelta_delta_source="x")
     append_ids(spark, table_name, range(10))

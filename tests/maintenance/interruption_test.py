@@ -1,4 +1,4 @@
-"""Ctrl-C during maintenance: a real signal to a real process, at whatever moment it comes."""
+"""Ctrl-C during maintenance: a real signal to a real process, at any moment."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_ctrl_c_at_any_moment_leaves_all_rows_and_no_stray_file(spark: SparkSess
 
 
 def interrupted(warehouse: Path, actions: list[str]) -> tuple[list[dict[str, Any]], int]:
-    """Runs the program and sends it a signal during each action; its answers and its exit code."""
+    """Runs the program, sends it a signal during each action, and returns its answers and its exit code."""
     answers, delays = [], cycle(DELAYS)
     root = Path(interrupted_run.__file__).parents[2]
     with subprocess.Popen(

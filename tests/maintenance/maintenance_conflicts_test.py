@@ -1,4 +1,4 @@
-"""Maintenance beside other writers: what they do meanwhile is kept, whichever commits first."""
+"""Maintenance beside other writers: concurrent changes are kept, whichever commits first."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_state_is_published_only_without_the_keys_that_came_during_the_resolve
 def test_positions_deleted_during_a_resolve_are_kept(
     spark: SparkSession, table: rd.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On version 3 both write a vector for the same file, and the resolve starts again."""
+    """On version 3 both write a vector for the same file, so the resolve starts again."""
     other = rd.table(spark, table.name)
     with just_before_commit(monkeypatch, lambda: other.delete("id IN (5, 13)").execute()):
         result = table.resolve().execute()
@@ -148,7 +148,7 @@ def test_a_dead_file_goes_whatever_others_do_with_it_meanwhile(
 
 
 def rewriting(table: rd.Table) -> Callable[[], None]:
-    """Writes the rewrite of all files as of now, and returns its commit, as Iceberg's action would make it."""
+    """Rewrites all files of the current snapshot, and returns a function that commits as Iceberg's action does."""
     handle, java = table._handle, table.refresh()._handle.java_table
     start = java.currentSnapshot()
     lineage = ["_row_id", "_last_updated_sequence_number"] if table.metadata.format_version > 2 else []
@@ -245,7 +245,7 @@ def test_conflicts_without_end_are_an_error_and_leave_nothing(
 def test_what_others_commit_during_a_compaction_is_kept(
     spark: SparkSession, table: rd.Table, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    """With verification it starts again on the new state, and resolves again what is new there."""
+    """With verification, it starts again on the new state and resolves what is new there."""
     other = rd.table(spark, table.name)
     changes: dict[str, Callable[[], object]] = {
         "append": lambda: append_ids(spark, table.name, [50]),
@@ -274,7 +274,7 @@ def test_what_others_commit_during_a_compaction_is_kept(
 def test_a_compaction_without_verification_lets_iceberg_decide(
     spark: SparkSession, table: rd.Table, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """Between resolving and rewriting: new vectors stop Iceberg's reader, and all starts again; positions do not."""
+    """New vectors between resolve and rewrite stop Iceberg's reader, and the action starts again; positions do not."""
     other, done = rd.table(spark, table.name), list[int]()
     real = vars(compact)["call_procedure"]
 
@@ -312,7 +312,7 @@ def test_a_race_that_is_lost_when_the_branch_moves_starts_the_compaction_again(
 
 
 def test_a_conflict_that_iceberg_wraps_is_a_conflict(table: rd.Table) -> None:
-    """`rewrite_data_files` throws a RuntimeException whose cause is what its commit said."""
+    """`rewrite_data_files` throws a RuntimeException whose cause is the error of its commit."""
     jvm = table._handle.gateway.jvm
     cause = jvm.org.apache.iceberg.exceptions.CommitFailedException("too slow", jvm.java.util.ArrayList().toArray())
     error = Py4JJavaError("call failed", jvm.RuntimeException("Cannot commit rewrite", cause))

@@ -1,4 +1,4 @@
-"""Orphans are listed through the table's FileIO: Hadoop need not know the storage."""
+"""The table's FileIO lists the orphans, so Hadoop needs no access to the storage."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def change(spark: SparkSession, name: str) -> rd.Table:
 
 
 def check(spark: SparkSession, name: str, folder: Path) -> None:
-    """Strays are found and go; files of this table, and of one whose folder begins with the same letters, stay.
+    """Removes strays, but no file of this table or of one whose folder name has the same beginning.
 
     Args:
         spark: The session.
@@ -73,7 +73,7 @@ def check(spark: SparkSession, name: str, folder: Path) -> None:
 
 
 def test_orphans_are_found_where_sparks_hadoop_cannot_list(spark: SparkSession, tmp_path: Path) -> None:
-    """The mount table of this file system is known to the catalog alone."""
+    """Only the catalog knows the mount table of this file system."""
     prefix = "spark.sql.catalog.mounted"
     settings = {
         prefix: "org.apache.iceberg.spark.SparkCatalog",
@@ -91,7 +91,7 @@ def test_orphans_are_found_where_sparks_hadoop_cannot_list(spark: SparkSession, 
 
 @contextmanager
 def s3(folder: Path, jar: str) -> Iterator[str]:
-    """An S3 server over a folder; gives its address."""
+    """Starts an S3 server over a folder, and returns its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{probe.getsockname()[1]}"

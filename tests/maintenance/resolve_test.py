@@ -8,7 +8,7 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.change import POSITION
-from rowdelta.change.position_files import Written
+from rowdelta.change.written_deletes import Written
 from rowdelta.iceberg import ContentFile
 from rowdelta.maintenance.resolve_attempt import find_deleted_rows
 from rowdelta.read import live_rows
@@ -141,7 +141,7 @@ def test_a_dead_file_that_iceberg_does_not_find_stops_the_resolve(
     table.delete_keys(keys(spark, *range(5)), "id").execute()
     state = (head(table), stored_files(table))
     elsewhere = ContentFile("/elsewhere.parquet", "PARQUET", record_count=1, file_size_in_bytes=1)
-    monkeypatch.setattr("rowdelta.change.row_positions.FilePositions.data_file", elsewhere)
+    monkeypatch.setattr("rowdelta.change.file_positions.FilePositions.data_file", elsewhere)
     with pytest.raises(rd.TableError, match="Iceberg did not remove"):
         table.resolve(verify=False).execute()
     assert (head(table), stored_files(table), rows(table.read())) == (*state, [])

@@ -39,7 +39,7 @@ def test_full_rows_become_vectors_and_back_and_keep_their_age(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Keys of one integer column are compared as bitmaps."""
-    monkeypatch.delattr("rowdelta.maintenance.verify_keys._rows")
+    monkeypatch.delattr("rowdelta.maintenance.verify_keys._read_rows")
     table = create(spark, table_name, SCHEMA, "region", properties=VECTORS)
     some = [(i, region, f"s{i}") for i in range(10) for region in ("EU", "US")]
     one_file(spark, some, SCHEMA).writeTo(table_name).append()
@@ -89,7 +89,7 @@ def test_composite_keys_become_hash_maps_and_back(spark: SparkSession, table_nam
 
 
 def test_zeros_with_a_sign_and_every_nan_become_keys_of_hash_maps(spark: SparkSession, table_name: str) -> None:
-    """Java tells them apart, Spark does not, and makes one key of them."""
+    """Java distinguishes them; Spark does not, and makes one key of them."""
     table = create(spark, table_name, "id bigint, d double", properties=VECTORS)
     numbers = np.array([-0.0, np.nan, 2.0])
     odd = np.array([0xFFF8000000000001], np.uint64).view(np.float64)

@@ -24,7 +24,7 @@ KEY = ["n", "t", "d", "c", "s", "b", "i", "o"]
 
 
 def values(spark: SparkSession) -> DataFrame:
-    """A row for each time that is somewhere skipped, repeated or far away; the session is in UTC."""
+    """A row for each time that some zone skips or repeats, and for times far away; the session is in UTC."""
     some = [(i, m, DAYS[i % len(DAYS)]) for i, m in enumerate(MICROS)]
     return (
         spark.createDataFrame(some, "id bigint, m bigint, day int")
@@ -101,7 +101,7 @@ def test_partitions_by_times_that_a_zone_skips_or_repeats(
 def test_keys_that_would_change_are_found_before_the_commit(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The session shows the same rows before and after, so that only the keys themselves tell."""
+    """The same rows are live before and after, so only the keys themselves reveal the change."""
     table = create(spark, table_name, "id bigint, n timestamp_ntz, s string", properties=VECTORS)
     values(spark).select("id", "n", "s").writeTo(table_name).append()
     gone = values(spark).where("id = 1").selectExpr("n + INTERVAL '1' SECOND n", "s")  # keys of no row
@@ -127,7 +127,7 @@ def test_keys_with_a_zone_for_a_column_without_one_are_refused(
 ) -> None:
     table = create(spark, table_name, "id bigint, n timestamp_ntz, s string", properties=VECTORS)
     values(spark).select("id", "n", "s").writeTo(table_name).append()
-    right = key_batches._by_partition
+    right = key_batches._split_by_partition
 
     def wrong(keys: pa.Table, parts: list[str]) -> object:
         index = keys.column_names.index("k0")
@@ -136,7 +136,7 @@ def test_keys_with_a_zone_for_a_column_without_one_are_refused(
 
     gone = values(spark).where("id = 1").select("n", "s")
     before = stored_files(table)
-    monkeypatch.setattr(key_batches, "_by_partition", wrong)
+    monkeypatch.setattr(key_batches, "_split_by_partition", wrong)
     with pytest.raises(FormatError, match="for column 'n', which is timestamp"):
         table.delete_keys(gone, ["n", "s"], encoding="hash-map").execute()
     assert stored_files(table) == before

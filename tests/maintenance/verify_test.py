@@ -1,4 +1,4 @@
-"""Whether two states have the same rows: what the fingerprint must tell apart."""
+"""The fingerprint of a table's rows: which states it must distinguish."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Every operator against nulls, NaN, infinities, both zeros and plain values, in every kind of partition.
 
-What a predicate finds is worked out in Python, with SQL's three-valued logic and Spark's order of floating-point
-numbers. Iceberg's own filters give other answers: docs/faq.md lists them.
+Python computes the expected rows, with SQL's three-valued logic and Spark's order of floating-point numbers. Iceberg's
+own filters give other answers: docs/faq.md lists them.
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ def all_rows(spark: SparkSession) -> DataFrame:
 
 
 def found(predicates: list[Predicate], read: Callable[[str], DataFrame]) -> list[list[int]]:
-    """What predicates find, in one job."""
+    """The ids that each predicate finds, from one job."""
     frames = [read(some.sql).select(F.lit(number).alias("n"), "id") for number, some in enumerate(predicates)]
     ids: list[list[int]] = [[] for _ in predicates]
     for row in reduce(DataFrame.union, frames).collect():

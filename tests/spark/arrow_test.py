@@ -1,4 +1,4 @@
-"""Between Arrow and Spark: every type, in every zone of the session, compared as the values that Spark holds inside."""
+"""Conversions between Arrow and Spark: every type, in every session time zone, compared as Spark's internal values."""
 
 from __future__ import annotations
 

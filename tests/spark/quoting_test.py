@@ -1,4 +1,4 @@
-"""Names and strings survive being quoted, joined and split, whatever they contain."""
+"""Names and strings survive quoting, joining and splitting, whatever they contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark and Java say of a change is told in few words, as an error of ours, with nothing printed before it."""
+"""Errors of Spark and Java in a change become short errors of rowdelta, and nothing is printed before them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def changes(spark: SparkSession) -> DataFrame:
 
 
 class Records(logging.Handler):
-    """What is logged, by the names of the loggers."""
+    """The log levels, by the names of the loggers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Records(logging.Handler):
 
 @pytest.fixture
 def printed(capfd: pytest.CaptureFixture[str]) -> Iterator[Callable[[], str]]:
-    """All that has been printed since the last look, by Java too, and what PySpark has logged."""
+    """The output since the last call, also of Java, and the log of PySpark."""
     records = Records()
 
     def read() -> str:
@@ -81,7 +81,7 @@ def printed(capfd: pytest.CaptureFixture[str]) -> Iterator[Callable[[], str]]:
 
 
 def told(run: Callable[[], object], kind: type[rd.RowDeltaError] = rd.InputError) -> str:
-    """What an error says; it has no trace of Java, and no name of ours."""
+    """The message of an error; it must contain no Java stack trace and no internal name."""
     with pytest.raises(kind) as found:
         run()
     text = str(found.value)

@@ -1,12 +1,12 @@
 """Which cases of a matrix one run executes: a sample chosen by code that covers every pair of parameter values.
 
-A test with many parameters is a matrix: version x encoding x key x layout. `make test` runs enough of its cases that
-any two values of any two parameters meet in one of them; `make test-all` (`--sample=all`) runs all. The seed changes
-from day to day, so that the whole matrix has its turn; it is printed, and `--sample=SEED` repeats a run.
+A test with many parameters is a matrix: version x encoding x key x layout. `make test` runs enough cases to combine
+every two values of any two parameters; `make test-all` (`--sample=all`) runs all. The seed changes every day, so that
+the whole matrix gets its turn. A run prints its seed, and `--sample=SEED` repeats it.
 
-`tests/costs.json` has the seconds that a case of a test takes, and the share of the run that each test gets: a cheap
-matrix runs whole, an expensive one by single values, and a test that takes long has its turn every few days. A run of
-every case measures them: `scripts/test_costs.py` writes the file.
+`tests/costs.json` has the seconds of one case of each test, and the share of a run that each test gets. A cheap matrix
+runs as a whole, an expensive one covers single values, and a slow test runs every few days. `scripts/test_costs.py`
+writes the file from a run of every case.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ SAMPLE: Final = "ROWDELTA_SAMPLE"  # the environment variable that tells tests w
 
 
 def examples(few: int, many: int) -> int:
-    """How many examples a property is tried on: few, or many where every case is run."""
+    """The number of examples for a property: few, or many in a run of every case."""
     return many if os.environ.get(SAMPLE) == ALL else few
 
 
 def factors_of(parameters: Iterable[Any]) -> Factors:
-    """The values of a case that are combined: those of tuples and dataclasses one by one.
+    """The values of a case that a sample combines; tuples and dataclasses count as their parts.
 
     Examples:
         >>> factors_of(["v2", ("edv", 3)])
@@ -59,9 +59,9 @@ def factors_of(parameters: Iterable[Any]) -> Factors:
 
 
 def cover(cases: Sequence[Factors], strength: int, seed: int) -> list[int]:
-    """The numbers of cases in which all combinations of so many values occur that occur in any case.
+    """Chooses cases that cover all combinations of `strength` values which occur in any case; returns their numbers.
 
-    Greedy: the next case is always one with the most missing combinations; the seed decides among equals.
+    It is greedy: the next case is one with the most missing combinations, and the seed decides among equals.
 
     Examples:
         >>> cases = [(a, b, c) for a in "xy" for b in "xy" for c in "xy"]
@@ -87,37 +87,37 @@ def _combinations(factors: Factors, strength: int) -> set[tuple[tuple[int, Hasha
 
 @dataclasses.dataclass(frozen=True)
 class Costs:
-    """What tests cost.
+    """The cost of tests.
 
     Attributes:
-        share: Seconds that the sample of one test may take.
-        seconds: Seconds of one case, by the test; a test that is missing here is cheap, or new.
+        share: The seconds that the sample of one test may take.
+        seconds: The seconds of one case, by test. A missing test is cheap or new.
     """
 
     share: float
     seconds: dict[str, float]
 
     def sample(self, test: str, cases: Sequence[Factors], seed: int) -> list[int]:
-        """The numbers of the cases of a test that a run executes."""
+        """Chooses the cases of a test that a run executes, and returns their numbers."""
         return sample(test, cases, self.seconds.get(test, 0.0), self.share, seed)
 
 
 @cache
 def costs() -> Costs:
-    """What is written down."""
+    """Reads tests/costs.json."""
     return Costs(**json.loads(COSTS.read_text(encoding="utf-8")))
 
 
 def sample(test: str, cases: Sequence[Factors], seconds: float, share: float, seed: int) -> list[int]:
-    """The numbers of the cases of one test that a run executes.
+    """Chooses the cases of one test that a run executes, and returns their numbers.
 
     Args:
         test: The name of the test.
         cases: Its cases.
-        seconds: What one case takes.
-        share: What the sample may take. All cases run if they fit, else all pairs of values, else all values, else a
-            few cases; a case that takes longer than the share has its turn every second, third, ... seed.
-        seed: Which sample it is.
+        seconds: The seconds of one case.
+        share: The seconds that the sample may take. All cases run if they fit, else all pairs of values, else all
+            values, else a few cases. A case that takes longer than the share runs only every second, third, ... seed.
+        seed: The number of the sample.
 
     Examples:
         >>> cases = [(a, b, c) for a in range(4) for b in range(4) for c in range(4)]

@@ -1,4 +1,4 @@
-"""The part of pytest that chooses cases, and says what a run executed."""
+"""A pytest plugin that chooses the cases of a run, and reports which verbs the run executed."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def choose(names: list[str], factors: list[Factors], seed: int) -> set[int]:
-    """The numbers of the cases that a run executes, of all that there are."""
+    """Chooses the cases that a run executes, and returns their numbers."""
     tests: dict[str, list[int]] = defaultdict(list)
-    for number in sorted(range(len(names)), key=names.__getitem__):  # whatever the order of this run
+    for number in sorted(range(len(names)), key=names.__getitem__):  # independent of the order of this run
         tests[names[number].split("[")[0]].append(number)
     return {
         numbers[index]
@@ -75,7 +75,7 @@ def _factors(item: pytest.Item) -> Factors:
 
 
 def _is_whole(config: pytest.Config) -> bool:
-    """Whether the whole suite was asked for."""
+    """Whether the run is of the whole suite."""
     narrowed = config.option.keyword or config.option.markexpr or config.option.collectonly
     return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not narrowed
 
@@ -123,7 +123,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A run of the whole suite must have executed every verb, whatever the sample."""
+    """Fails a run of the whole suite that did not execute every verb, whatever the sample."""
     whole = _is_whole(session.config) and not hasattr(session.config, "workerinput")
     unguarded = sorted({verb.__name__ for verb in _operations(rd.Operation)} - {*_cases})
     if whole and session.exitstatus == pytest.ExitCode.OK and unguarded:

@@ -208,7 +208,7 @@ def test_a_source_with_two_columns_of_one_name_is_refused(spark: SparkSession, t
 
 
 def test_a_table_grows_by_the_very_name(spark: SparkSession, table_name: str, sensitive: None) -> None:
-    """A column is added, and one is made wider, beside others whose names differ from theirs only in case."""
+    """Adds a column and widens another one, beside columns whose names differ only in case."""
     table = create(spark, table_name, "id bigint, ID string, v int, V string", properties=EDV)
     changes = one_file(spark, [(1, "x", 5, "y", "z")], "id bigint, ID string, v bigint, V string, Id string")
     table.upsert(changes, "id", merge_schema=True).execute()

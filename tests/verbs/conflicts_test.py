@@ -72,7 +72,7 @@ def some_keys(spark: SparkSession, *some: int) -> DataFrame:
 
 @contextmanager
 def just_before_commit(monkeypatch: pytest.MonkeyPatch, interfere: Callable[[], object]) -> Iterator[None]:
-    """Runs something once, when rowdelta has read all it needs and is about to commit."""
+    """Runs a function once, just before the commit of rowdelta, after all of its reads."""
     real: Callable[[TableHandle, RowChange], Snapshot] = vars(changes)["commit_change"]
     done: list[bool] = []
 
@@ -89,7 +89,7 @@ def just_before_commit(monkeypatch: pytest.MonkeyPatch, interfere: Callable[[], 
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, operation: Operation[Result], other: rd.Table, statement: str) -> str:
-    """Runs an operation into a conflict; afterwards the table must be as the other writer left it, without strays."""
+    """Runs an operation into a conflict. The table must stay as the other writer left it, without stray files."""
     after: dict[str, object] = {}
     start = stored_files(other)
 
@@ -138,7 +138,7 @@ def test_case_1_2_keys_after_a_rewrite_apply_to_the_new_files(
 
 
 def rewrite_around(table: rd.Table, interfere: Callable[[], object]) -> None:
-    """Iceberg's rewrite of all files as its procedure commits it, with something between writing and committing."""
+    """Commits a rewrite of all files as Iceberg's procedure does, and runs a function just before the commit."""
     handle, java = table._handle, table.refresh()._handle.java_table
     start = java.currentSnapshot()
     lineage = ["_row_id", "_last_updated_sequence_number"] if table.metadata.format_version > 2 else []
@@ -273,7 +273,7 @@ def test_two_deletes_of_the_same_file(spark: SparkSession, table: rd.Table, monk
 def test_keys_that_are_deleted_meanwhile_stop_an_update(
     spark: SparkSession, table: rd.Table, mode: rd.Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The new row would be younger than the delete of its key, and so come back to life."""
+    """The new row would have a higher sequence number than the delete of its key, and would reappear."""
     operation = verbs(table, mode=mode)["update"]
     deletes = table.delete_keys(some_keys(spark, 4), "id")
     with (

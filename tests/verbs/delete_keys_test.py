@@ -1,4 +1,4 @@
-"""`t.delete_keys()`: which encoding is written and why, what is refused, and how it is committed."""
+"""`t.delete_keys()`: which encoding it writes and why, what it refuses, and how it commits."""
 
 # ruff: noqa: DTZ001 - PySpark takes and gives times without a zone
 from __future__ import annotations
@@ -90,7 +90,7 @@ def test_what_a_vector_cannot_hold_falls_back_and_says_why_unless_a_vector_was_a
     with pytest.raises(rd.EncodingError) as error:
         table.delete_keys(batch(spark, *some), key, encoding="deletion-vector").execute()
     assert error.value.message == f"cannot write the deletes as equality-delete-vector: {reason}"
-    assert error.value.hint == "leave encoding= out, and they are written as full-row"
+    assert error.value.hint == "omit encoding= to write them as full-row"
     assert (head(table), stored_files(table)) == (before, files)
     with caplog.at_level(logging.INFO, "rowdelta"):
         result = table.delete_keys(batch(spark, *some), key).execute()
@@ -555,7 +555,7 @@ def test_a_write_that_fails_half_way_leaves_no_file(
 
 
 class Proxy:
-    """A Java object of which one method is ours."""
+    """A Java object with one method replaced."""
 
     def __init__(self, java: Any, **methods: Any) -> None:
         self._java = java
@@ -634,7 +634,7 @@ def test_vectors_survive_commits_of_plain_spark_that_merge_their_manifests(
 
 
 def test_vectors_survive_120_appends(spark: SparkSession, table_name: str) -> None:
-    """More than the 100 manifests at which Iceberg merges them by default, by the append that Spark itself uses."""
+    """Adds more than 100 manifests, at which Iceberg merges them by default, with the append that Spark uses."""
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(5))
     (file,) = added_files(table)

@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE on a branch, and on files other than Parquet: whole tables as Iceberg SQL leaves them."""
+"""DELETE, UPDATE and MERGE on a branch, and on files other than Parquet: compared whole-table with Iceberg SQL."""
 
 from __future__ import annotations
 

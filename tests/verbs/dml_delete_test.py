@@ -151,7 +151,7 @@ SUBQUERIES = [
 
 
 def test_a_subquery_decides_row_by_row(spark: SparkSession) -> None:
-    """A delete by metadata alone would take what is left of the condition without the subquery."""
+    """A delete by metadata alone would apply the condition without its subquery."""
     with numbered_copies(spark) as pair:
         for text in SUBQUERIES:
             result = pair.table.delete(text.replace("{t}", pair.ours), alias="o").execute()
@@ -312,7 +312,7 @@ def test_a_plan_for_version_2_names_the_files_of_positions(
     encoding = table.delete("id = 7").plan().to_dict()["encoding"]
     assert encoding == f"full-row position deletes, a file for each {place}: the table is of format version 2"
     encoding = table.delete("id = 7", mode="copy-on-write").plan().to_dict()["encoding"]
-    assert encoding == "none: the touched files are written anew"
+    assert encoding == "none: the touched files are rewritten"
 
 
 def test_a_granularity_is_read_in_any_letters_and_an_unknown_one_is_refused(

@@ -22,7 +22,7 @@ PARTITIONS = ["region", "bucket(2, id), truncate(1, region)", "years(ts)", "regi
 
 
 def update(pair: Copies, values: Mapping[str, str], where: str | None = None, *, rows: int) -> None:
-    """The same update of both tables; `rows` is how many it must change."""
+    """Runs the same update on both tables; `rows` is the number of rows that it must change."""
     operation = pair.table.update()
     for column, value in values.items():
         operation.set(column, value)

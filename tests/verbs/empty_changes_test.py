@@ -1,4 +1,4 @@
-"""Changes without a row: nothing to do, whatever the table is like."""
+"""Changes without a row do nothing, whatever the state of the table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def empty(spark: SparkSession) -> DataFrame:
 
 
 def lazily_empty(spark: SparkSession) -> DataFrame:
-    """Spark does not know that there is nothing in it before it runs."""
+    """A frame that Spark knows to be empty only after it has run."""
     return spark.range(5).selectExpr("id", "cast(id AS int) p", "'x' v").where("id > rand() + 10")
 
 

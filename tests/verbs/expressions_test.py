@@ -1,4 +1,4 @@
-"""Text that must be one whole SQL expression: whatever is cut off or goes on is refused before anything happens."""
+"""Text that must be one whole SQL expression: incomplete or trailing text is refused before anything happens."""
 
 from __future__ import annotations
 

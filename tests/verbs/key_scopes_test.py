@@ -1,4 +1,4 @@
-"""`t.delete_keys()` where partitions are not what they were, or not what keys can carry."""
+"""`t.delete_keys()` where the partitions have changed, or where keys do not contain their columns."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_keys_reach_rows_of_an_older_spec_and_nothing_beside_them(
 def test_only_the_key_says_which_rows_go_whatever_else_the_keys_carry(
     spark: SparkSession, table_name: str, encoding: rd.Encoding | None, properties: dict[str, str]
 ) -> None:
-    """Events of deletes carry the time of the deletion, not that of the row."""
+    """Delete events have the time of the deletion, not the time of the row."""
     table = create(spark, table_name, "id bigint, ts timestamp, v string", "days(ts)", properties=properties)
     times = [f"2024-01-0{1 + i % 3} 10:00:00" for i in range(9)]
     rows = one_file(spark, [(i, time, "v") for i, time in enumerate(times)], "id bigint, ts string, v string")

@@ -1,4 +1,4 @@
-"""What Iceberg writes on the way to a commit, and then does not need, is removed with the commit."""
+"""Files that Iceberg writes before a commit and then does not need are removed with the commit."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_manifests_that_are_merged_within_a_commit_are_gone(
 def test_a_table_of_two_specs_with_the_usual_properties_keeps_no_merged_manifest(
     spark: SparkSession, table_name: str
 ) -> None:
-    """Iceberg counts only the manifests of one spec before it merges; the others it merges each time."""
+    """Iceberg counts only the manifests of one partition spec before it merges, and merges the others each time."""
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(20))
     spark.sql(f"ALTER TABLE {table_name} ADD PARTITION FIELD truncate(20, id)")

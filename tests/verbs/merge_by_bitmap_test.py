@@ -1,4 +1,4 @@
-"""Merges by one integer key, whose rows a bitmap of the source's keys finds: as Iceberg's SQL does it, always."""
+"""Merges by one integer key find their rows with a bitmap of the source's keys, and always do what Iceberg SQL does."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pyspark import SparkContext
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
-from rowdelta.change import row_positions as positions
+from rowdelta.change import target_rows
 from rowdelta.spark import beside
 from rowdelta.verbs import merge_by_bitmap as merge_lookup
-from rowdelta.verbs import merge_by_join as merge_run
+from rowdelta.verbs import merge_candidates
 from rowdelta.verbs.merge_by_bitmap import build_lookup
 from rowdelta.verbs.merge_condition import parse_on_condition
 from rowdelta.verbs.merge_matches import SOURCE
@@ -41,7 +41,7 @@ WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"""
 
 @pytest.fixture
 def used(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether each merge of the test has looked keys up."""
+    """Records for each merge of the test whether it looked keys up."""
     found: list[bool] = []
 
     def noted(*args: Any) -> Any:
@@ -49,7 +49,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         found.append(lookup is not None)
         return lookup
 
-    monkeypatch.setattr(merge_run, "build_lookup", noted)
+    monkeypatch.setattr(merge_candidates, "build_lookup", noted)
     return found
 
 
@@ -168,10 +168,10 @@ def test_more_rows_than_can_be_collected_are_joined(
     table = create(spark, table_name, "id bigint, v string")
     one_file(spark, [(i, "a") for i in range(9)], "id bigint, v string").writeTo(table_name).append()
     source = spark.createDataFrame([(1, "b"), (8, "b"), (9, "b")], "id bigint, v string")
-    monkeypatch.setattr(merge_lookup, "_KEYS_AT_MOST", 2)
+    monkeypatch.setattr(merge_lookup, "_MOST_KEYS", 2)
     table.merge(source, on="id").when_matched_update_all().execute()
-    monkeypatch.setattr(merge_lookup, "_KEYS_AT_MOST", 3)
-    monkeypatch.setattr(positions, "_ROWS_COLLECTED_AT_MOST", 8)
+    monkeypatch.setattr(merge_lookup, "_MOST_KEYS", 3)
+    monkeypatch.setattr(target_rows, "_MOST_ROWS_COLLECTED", 8)
     table.merge(source.withColumn("v", F.lit("c")), on="id").when_matched_update_all("s.id < 9").execute()
     table.merge(source.where("id = 1").withColumn("v", F.lit("d")), on="id").when_matched_update_all().execute()
     assert used == [True, True]  # to leave rows out before the join

@@ -1,4 +1,4 @@
-"""A merge that replaces whole rows finds them at their place, or by a join where a place is not enough."""
+"""A merge that replaces whole rows finds them by position, or by a join where positions do not suffice."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 
 
 def note_ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The kinds of matches that merges use from here on."""
+    """Records the types of matches that merges use from here on."""
     ways: list[str] = []
     for kind in (merge_matches.Matches, merge_matches.IndexedMatches):
         monkeypatch.setattr(kind, "join_to", _noted(kind.join_to, ways))

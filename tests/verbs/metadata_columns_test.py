@@ -1,4 +1,4 @@
-"""Metadata columns of Iceberg in a change: those of its conditions, and columns of the table that look like them."""
+"""Metadata columns in the conditions of a change, and table columns with similar names."""
 
 from __future__ import annotations
 

@@ -293,7 +293,7 @@ def test_more_vectors_than_half_the_manifests_that_iceberg_merges_share_one(
 def test_lost_places_are_mended_also_where_the_summary_counts_no_equality_delete(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The totals of a summary are carried on from snapshot to snapshot, and so are the errors of other writers."""
+    """Each snapshot carries the totals of the one before it, with the errors of other writers."""
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(6))
     for key in (1, 2):
@@ -322,7 +322,7 @@ def delete_manifests(table: rd.Table) -> int:
 def test_a_vector_lives_through_120_spark_appends_and_the_merge_of_their_manifests(
     spark: SparkSession, table_name: str
 ) -> None:
-    """Iceberg merges manifests when there are a hundred of them, and its writer drops where a vector's blob is."""
+    """Iceberg merges manifests when there are a hundred, and its writer drops the place of a vector's blob."""
     table = make(spark, table_name)
     known = vectors(table)
     for number in range(120):

@@ -1,4 +1,4 @@
-"""Plain `rewrite_manifests` drops where the blobs of vectors are, and Iceberg cannot plan deletes any more: we can."""
+"""Iceberg's `rewrite_manifests` drops the places of vector blobs. Iceberg can no longer plan deletes; rowdelta can."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_debt_and_plans_count_the_files_of_such_a_table(spark: SparkSession, tab
 def test_a_file_that_iceberg_cannot_read_is_named(
     spark: SparkSession, table_name: str, conditions: tuple[str, ...]
 ) -> None:
-    """To py4j's loop over Java's iterator, the error would be the end: nothing would match, and nothing be deleted."""
+    """py4j's loop over Java's iterator would take the error for the end: nothing would match or be deleted."""
     table = create(spark, table_name, "id bigint, v string")
     for start in (0, 5):
         append_ids(spark, table_name, range(start, start + 5))

@@ -26,7 +26,7 @@ X = TypeVar("X")
 
 
 def in_thread(work: Callable[[], X], kind: Any = threading.Thread) -> X:
-    """Runs something in a thread that is made for it."""
+    """Runs a function in a new thread."""
     found: list[X] = []
     errors: list[BaseException] = []
 

@@ -151,7 +151,7 @@ def test_bad_changes_leave_the_schema_as_it_is(
 
 
 def test_a_refused_upsert_leaves_the_schema_as_it_is(spark: SparkSession, table_name: str) -> None:
-    """Whatever is refused, and wherever, is refused before a column is added or widened."""
+    """Every refusal comes before a column is added or widened."""
     table = create(spark, table_name, "id int, region string, n int, v string", "region", properties=EDV)
     batch = spark.sql("SELECT 7L id, 'EU' region, 5L n, 'a' v, 1 extra")
     before = (spark.table(table_name).dtypes, stored_files(table), table.refresh().metadata.specs)
@@ -352,7 +352,7 @@ def test_a_failed_commit_leaves_no_files(spark: SparkSession, table_name: str, m
 
 
 def reporters(table: rd.Table) -> int:
-    """How many reporters of metrics Iceberg's table object has: there is no other way to ask for them."""
+    """The number of metrics reporters of Iceberg's table object, which has no public way to ask for them."""
     reporter = table._handle.java_table.reporter()
     if reporter.getClass().getSimpleName() != "CompositeMetricsReporter":
         return 1

@@ -145,10 +145,13 @@ class EventSteps:
         return tests
 
     def _unavailable(self) -> list[tuple[str, Column]]:
-        marks = {T.StringType: F.lit(_UNAVAILABLE), T.BinaryType: F.lit(_UNAVAILABLE.encode())}
+        placeholders = {T.StringType: F.lit(_UNAVAILABLE), T.BinaryType: F.lit(_UNAVAILABLE.encode())}
         fields = self._shape.types.fields
         return [
-            (column.name, marks[type_]) for column in fields for type_ in marks if isinstance(column.dataType, type_)
+            (column.name, placeholder)
+            for column in fields
+            for type_, placeholder in placeholders.items()
+            if isinstance(column.dataType, type_)
         ]
 
     def _changes(self) -> list[list[str | Column]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rowdelta.change.apply_change import apply, commit_rows, files_removed, publish
+from rowdelta.change.apply_change import apply, change_nothing, commit_rows, files_removed, publish
 from rowdelta.change.assignments import Value, compute_assignments, find_default, name_new_value, to_column
-from rowdelta.change.copy_on_write import rewrite_files
+from rowdelta.change.file_positions import DroppedPartitionError, FilePositions, dropped_partition
 from rowdelta.change.key_batches import (
     NULL_KEY_HINT,
     HashedBatch,
@@ -24,32 +24,19 @@ from rowdelta.change.key_files import (
 )
 from rowdelta.change.key_input import KeyInput, bind_keys
 from rowdelta.change.key_scope import choose_scope, sources_outside
-from rowdelta.change.key_writer import KeyDeletes, KeyWriter, summarise_key_deletes
-from rowdelta.change.merge_on_read import replace_rows, select_updated_rows
+from rowdelta.change.key_writer import KeyDeletes, KeyWriter, describe_encodings, summarise_key_deletes
+from rowdelta.change.manifest_entries import as_content_file, stored_partition
+from rowdelta.change.merge_on_read import select_updated_rows
 from rowdelta.change.operation import Operation, Plan, Result, ResultT, with_translated_errors
 from rowdelta.change.plan_steps import describe_mode, describe_without_deletes, estimate_scan
-from rowdelta.change.position_files import (
-    DELETION_VECTOR,
-    ROW_POSITION_ID,
-    as_content_file,
-    stored_partition,
-    write_position_file,
-    write_positions,
-)
+from rowdelta.change.position_deletes import write_positions
+from rowdelta.change.position_files import write_position_file
 from rowdelta.change.read_back import check_parquet
 from rowdelta.change.row_errors import REQUIRED_HINT, check_frame, make_row_error, refuse_null, translate_row_errors
-from rowdelta.change.row_positions import (
-    DroppedPartitionError,
-    FilePositions,
-    ListedFilesLocator,
-    RowLocator,
-    can_collect_rows,
-    choose_locator,
-    collect_positions_in,
-    dropped_partition,
-    read_target_rows,
-)
+from rowdelta.change.row_locators import ListedFilesLocator, RowLocator, collect_positions_in
+from rowdelta.change.staging import stage_change
 from rowdelta.change.stored_values import fits_unchanged, store_typed_value
+from rowdelta.change.target_rows import can_collect_rows, choose_locator, read_target_rows
 from rowdelta.change.target_snapshot import (
     FILE,
     LAST_UPDATED,
@@ -61,6 +48,7 @@ from rowdelta.change.target_snapshot import (
     find_mode,
     open_target,
 )
+from rowdelta.change.vector_files import DELETION_VECTOR, ROW_POSITION_ID
 
 __all__ = [
     "DELETION_VECTOR",
@@ -91,6 +79,7 @@ __all__ = [
     "as_content_file",
     "bind_keys",
     "can_collect_rows",
+    "change_nothing",
     "check_frame",
     "check_parquet",
     "choose_locator",
@@ -100,6 +89,7 @@ __all__ = [
     "collect_positions_in",
     "commit_rows",
     "compute_assignments",
+    "describe_encodings",
     "describe_mode",
     "describe_without_deletes",
     "dropped_partition",
@@ -119,10 +109,9 @@ __all__ = [
     "publish",
     "read_target_rows",
     "refuse_null",
-    "replace_rows",
-    "rewrite_files",
     "select_updated_rows",
     "sources_outside",
+    "stage_change",
     "stage_key_rows",
     "store_typed_value",
     "stored_partition",

@@ -1,4 +1,4 @@
-"""Committing a change, and showing it to those who already look at the table."""
+"""Commits a change, and refreshes what shows the table in this session."""
 
 from __future__ import annotations
 
@@ -22,16 +22,21 @@ def apply(handle: TableHandle, change: RowChange) -> Snapshot:
 
 
 def files_removed(snapshot: Snapshot) -> int:
-    """How many data files a snapshot removed; another writer may have removed some before."""
+    """Counts the data files that a snapshot removed; another writer may have removed some of them before."""
     return int(snapshot.summary.get("deleted-data-files", 0))
 
 
 def publish(handle: TableHandle, branch: str, snapshot_id: int) -> bool:
-    """Moves a branch forward to a snapshot and refreshes the views of that branch; False where it is there already."""
+    """Moves a branch forward to a snapshot and refreshes its views; False if it is there already."""
     if not fast_forward(handle, branch, snapshot_id):
         return False
     refresh_views(handle if branch == handle.branch else handle.on_branch(branch))
     return True
+
+
+def change_nothing(started: float) -> Result:
+    """Makes the result of an operation that commits nothing."""
+    return Result(seconds=time.monotonic() - started)
 
 
 def commit_rows(
@@ -43,13 +48,13 @@ def commit_rows(
     inserted: int = 0,
     updated: int = 0,
 ) -> Result:
-    """Commits a change of rows that were looked up, and tells what became of them and which files it took.
+    """Commits a change of rows that were found in the table, and counts its rows and files.
 
     Args:
         handle: The table.
         change: The change.
         started: When the operation started, by the monotonic clock.
-        deleted: Rows that are deleted; None where that is not known.
+        deleted: Rows that are deleted; None if they were not counted.
         inserted: Rows that are new.
         updated: Rows that are replaced.
     """

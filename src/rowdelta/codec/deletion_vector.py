@@ -76,7 +76,7 @@ def decode_vector(
 
 
 def frame(content: bytes) -> bytes:
-    """Put the length before magic and bitmap, and the checksum after.
+    """Frame a magic and bitmap: the length before them, the checksum after.
 
     Examples:
         >>> frame(b"abcd").hex(" ", 4)
@@ -88,7 +88,7 @@ def frame(content: bytes) -> bytes:
 
 
 def unframe(blob: Buffer) -> memoryview:
-    """Give magic and bitmap out of a frame whose length and checksum are right.
+    """Check the length and checksum of a frame, and return its magic and bitmap.
 
     Examples:
         >>> bytes(unframe(frame(b"abcd")))

@@ -84,7 +84,7 @@ def encode_edv(vector: EqualityDeleteVector) -> Blob:
     """Turn a vector into a blob.
 
     Raises:
-        FormatError: The vector is empty, its codec or compression is unknown, or a key is outside what the codec has.
+        FormatError: The vector is empty, its codec or compression is unknown, or a key is out of the codec's range.
 
     Examples:
         >>> from pyroaring import BitMap64
@@ -121,14 +121,14 @@ def encode_edv(vector: EqualityDeleteVector) -> Blob:
 
 
 def decode_edv(metadata: BlobMetadata | Blob, payload: Buffer) -> EqualityDeleteVector:
-    """Read a vector, and check what its properties say against what it holds.
+    """Read a vector, and check its properties against its content.
 
     Args:
         metadata: The blob's entry in the footer.
         payload: The blob's bytes.
 
     Raises:
-        FormatError: The type, the codec or the compression is unknown, or anything disagrees.
+        FormatError: The type, the codec or the compression is unknown, or the properties contradict the content.
 
     Examples:
         >>> from pyroaring import BitMap64
@@ -137,23 +137,23 @@ def decode_edv(metadata: BlobMetadata | Blob, payload: Buffer) -> EqualityDelete
         BitMap64([7, 8])
     """
     properties = metadata.properties
-    _check_kind(metadata)
-    field_id, spec_id = _integer(properties, "equality-field-id"), _integer(properties, "partition-spec-id")
+    _check_type(metadata)
+    field_id, spec_id = _read_integer(properties, "equality-field-id"), _read_integer(properties, "partition-spec-id")
     _check_ids(field_id, spec_id)
     if tuple(metadata.fields) != (field_id,):
         raise FormatError(f"vector is for field {field_id} but its blob is for fields {list(metadata.fields)}")
     second = metadata.type == EDV_V2
-    codec = keys.get(_property(properties, "codec") if second else "long")
-    compression = get_compression(_property(properties, "compression") if second else "roaring")
-    contains_null = second and _boolean(properties, "contains-null")
+    codec = keys.get(_read_property(properties, "codec") if second else "long")
+    compression = get_compression(_read_property(properties, "compression") if second else "roaring")
+    contains_null = second and _read_boolean(properties, "contains-null")
     bitmap = compression.decode(
-        payload, cardinality=_integer(properties, "cardinality"), high_key_limit=codec.high_key_limit
+        payload, cardinality=_read_integer(properties, "cardinality"), high_key_limit=codec.high_key_limit
     )
     vector = EqualityDeleteVector(field_id, bitmap, codec.name, compression.name, contains_null, spec_id)
     if not bitmap and not contains_null:
         raise FormatError("an equality delete vector without keys deletes nothing: its writer lost them")
     for name, actual in (("value-min", vector.value_min), ("value-max", vector.value_max)):
-        if name in properties and _integer(properties, name) != actual:
+        if name in properties and _read_integer(properties, name) != actual:
             raise FormatError(f"vector has {name} {actual} but its metadata says {properties[name]}")
     return vector
 
@@ -178,11 +178,11 @@ def decode_edv_file(source: Source) -> EqualityDeleteVector:
     blobs = read_puffin(source).blobs
     if len(blobs) != 1:
         raise FormatError(f"a file of an equality delete vector has one blob, not {len(blobs)}")
-    _check_kind(blobs[0])
+    _check_type(blobs[0])
     return decode_edv(blobs[0], read_blob(source, blobs[0]))
 
 
-def _check_kind(metadata: BlobMetadata | Blob) -> None:
+def _check_type(metadata: BlobMetadata | Blob) -> None:
     if metadata.type not in (EDV_V1, EDV_V2):
         raise FormatError(f"blob has type {metadata.type!r}, not {EDV_V1!r} or {EDV_V2!r}")
     if metadata.compression_codec is not None:
@@ -204,21 +204,21 @@ def _check_ids(field_id: int, spec_id: int) -> None:
         raise FormatError(f"partition spec id {spec_id} is neither an Iceberg spec id nor -1")
 
 
-def _property(properties: Mapping[str, str], name: str) -> str:
+def _read_property(properties: Mapping[str, str], name: str) -> str:
     if name not in properties:
         raise FormatError(f"vector has no property {name!r}")
     return properties[name]
 
 
-def _integer(properties: Mapping[str, str], name: str) -> int:
-    text = _property(properties, name)
+def _read_integer(properties: Mapping[str, str], name: str) -> int:
+    text = _read_property(properties, name)
     if not _DECIMAL.fullmatch(text):
         raise FormatError(f"vector has {name} {text!r}, which is no integer")
     return int(text)
 
 
-def _boolean(properties: Mapping[str, str], name: str) -> bool:
-    text = _property(properties, name)
+def _read_boolean(properties: Mapping[str, str], name: str) -> bool:
+    text = _read_property(properties, name)
     if text not in ("true", "false"):
         raise FormatError(f"vector has {name} {text!r}, not 'true' or 'false'")
     return text == "true"

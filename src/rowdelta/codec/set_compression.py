@@ -35,11 +35,11 @@ _WIDEST = 8
 
 
 class SetCompression(Protocol):
-    """What a way to store a set must offer. `decode` must check everything it reads."""
+    """The interface of a set compression. `decode` must check everything it reads."""
 
     @property
     def name(self) -> str:
-        """The name that a blob's `compression` property says."""
+        """The name in a blob's `compression` property."""
 
     def encode(self, bitmap: BitMap64, *, high_key_limit: int = ...) -> bytes:
         """Store a set."""
@@ -120,7 +120,7 @@ class DeltaZstdSet:
             plane = np.frombuffer(planes, np.uint8, count=steps, offset=index * steps)
             values[1:] += plane.astype(np.uint64) << np.uint64(8 * index)
         np.cumsum(values, out=values)
-        # A gap that runs past 2^64 comes out as a fall, and a gap of 2^64 as a repetition.
+        # If a gap passes 2^64, the values descend; a gap of exactly 2^64 repeats a value.
         if not (values[1:] > values[:-1]).all():
             raise FormatError("delta-zstd set has gaps that run past 64 bits")
         if count and int(values[-1]) >> 32 > high_key_limit:
@@ -132,7 +132,7 @@ _compressions: dict[str, SetCompression] = {}
 
 
 def register_compression(compression: SetCompression) -> None:
-    """Add a way to store sets under its name.
+    """Register a set compression under its name.
 
     Examples:
         >>> register_compression(RoaringSet())
@@ -147,7 +147,7 @@ def register_compression(compression: SetCompression) -> None:
 
 
 def get_compression(name: str) -> SetCompression:
-    """Find a way to store sets by the name that `write.deletion-vector.compression` gives.
+    """Find a set compression by the name that `write.deletion-vector.compression` gives.
 
     Examples:
         >>> get_compression("concise")
@@ -157,8 +157,8 @@ def get_compression(name: str) -> SetCompression:
         Hint: known compressions: delta-zstd, roaring
     """
     if name not in _compressions:
-        known = ", ".join(sorted(_compressions))
-        raise FormatError(f"unknown set compression {name!r}", hint=f"known compressions: {known}")
+        names = ", ".join(sorted(_compressions))
+        raise FormatError(f"unknown set compression {name!r}", hint=f"known compressions: {names}")
     return _compressions[name]
 
 

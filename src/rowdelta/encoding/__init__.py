@@ -1,4 +1,4 @@
-"""Delete encodings: what they are, the rules they keep, what they cost, and which one a batch of deletes gets."""
+"""Delete encodings: what they are, their rules, their size, and the choice for a batch of deletes."""
 
 from __future__ import annotations
 

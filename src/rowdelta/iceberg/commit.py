@@ -23,7 +23,7 @@ log: Final = logging.getLogger("rowdelta")
 
 @contextmanager
 def marked(handle: TableHandle, mark: CommitMark) -> Iterator[None]:
-    """Every commit inside carries the mark: it is there if and only if the commit is."""
+    """Marks every commit inside the block. A mark is part of its commit: both are there, or neither is."""
     before, handle.mark = handle.mark, mark
     try:
         yield
@@ -32,11 +32,12 @@ def marked(handle: TableHandle, mark: CommitMark) -> Iterator[None]:
 
 
 def commit_change(handle: TableHandle, change: RowChange) -> Snapshot:
-    """Commits a change to the handle's branch, trying again when another writer was faster.
+    """Commits a change to the handle's branch, and tries again if another writer was faster.
 
     Raises:
         CommitConflictError: Validation failed, or other writers were faster too often. The files of the change are
-            gone. CommitStateUnknownError: The catalog did not answer; everything is left in place.
+            removed.
+        CommitStateUnknownError: The catalog did not answer. No file is removed.
     """
     for new in change.deletes:
         _check_delete(new)
@@ -58,7 +59,7 @@ def commit_change(handle: TableHandle, change: RowChange) -> Snapshot:
 
 
 def show_to_spark(handle: TableHandle) -> None:
-    """Makes Spark forget what it knew of the table; the commit has happened, so a failure here must not fail it."""
+    """Invalidates what Spark has cached of the table. The commit has happened, so a failure here is only logged."""
     try:
         handle.spark.catalog.refreshTable(handle.full_name)
     except JavaError as error:

@@ -49,10 +49,10 @@ class CommitAttempt:
         self.asked = False
 
     def succeeds(self, retries: CommitRetries, wait: Callable[[], None]) -> bool:
-        """Whether the commit went through; False after a lost race that may be run again.
+        """Whether the commit succeeded; False if another writer was faster and another attempt is allowed.
 
         Args:
-            retries: What is left of them.
+            retries: How many attempts are left.
             wait: Returns when all files of the change are on storage.
         """
         try:
@@ -91,7 +91,7 @@ class CommitAttempt:
         self.snapshot = parse_snapshot(snapshot)
         self.in_doubt = self.asked = True
         operations.commit(base, metadata)
-        self.done = True  # first: at no moment may it look as if nothing could have been committed
+        self.done = True  # first, so that an interrupt never sees an attempt that is neither in doubt nor done
         self.in_doubt = False
         handle.io.discard(path for path in dict.fromkeys(self._written) if _get_file_name(path) not in needed)
 
@@ -125,7 +125,7 @@ class CommitAttempt:
         handle, update = self._handle, self._change.update
         if update is not None:
             update.check(handle, base)
-        start = manifests.mended(base)
+        start = manifests.restore_offsets(base)
         if update is not None:
             transaction = update.transaction(handle, base if start is None else start)
         elif start is not None:

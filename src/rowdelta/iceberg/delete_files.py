@@ -1,4 +1,4 @@
-"""Every live delete file of a snapshot as a DataFrame, with the number of data files that it can still apply to."""
+"""Lists the live delete files of a snapshot, with the number of data files that each may still apply to."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def list_delete_files(handle: TableHandle, snapshot_id: int | None = None) -> Da
     snapshot = handle.snapshot(snapshot_id)
     inventory = Inventory(handle.metadata, [], []) if snapshot is None else take_inventory(handle, snapshot)
     rows = [
-        _row(handle, delete, len(matched))
+        _make_row(handle, delete, len(matched))
         for delete, matched in zip(inventory.deletes, inventory.matches(), strict=True)
     ]
     rows.sort(key=lambda row: (row["sequence"], row["path"], row["content_offset"] or 0))
     return arrow_frame(handle.spark, pa.Table.from_pylist(rows, SCHEMA))
 
 
-def _row(handle: TableHandle, delete: LiveDelete, applies_to: int) -> dict[str, Any]:
+def _make_row(handle: TableHandle, delete: LiveDelete, applies_to: int) -> dict[str, Any]:
     entry = delete.entry
     return {
         "path": entry.path,
@@ -71,7 +71,7 @@ def _row(handle: TableHandle, delete: LiveDelete, applies_to: int) -> dict[str, 
         "applies_to": applies_to,
         "dangling": applies_to == 0,
         "format": entry.file_format.lower(),
-        "key": _key_names(handle.metadata, entry),
+        "key": _list_key_names(handle.metadata, entry),
         "referenced_data_file": entry.referenced_data_file,
         "content_offset": entry.content_offset,
         "spec_id": entry.spec_id,
@@ -80,7 +80,7 @@ def _row(handle: TableHandle, delete: LiveDelete, applies_to: int) -> dict[str, 
 
 
 def encoding_of(handle: TableHandle, entry: DeleteEntry) -> DeleteEncoding:
-    """The encoding of a delete file: where its manifest has lost it, the footer of a Puffin file tells."""
+    """The encoding of a delete file. Where its manifest no longer has it, the footer of the Puffin file does."""
     unknown = entry.is_vector and entry.encoding_id is None
     return entry.encoding(only_blob(handle, entry.path, entry.file_size_in_bytes).type if unknown else None)
 
@@ -91,10 +91,10 @@ def partition_text(metadata: TableMetadata, spec_id: int, partition: tuple[Any, 
     if spec.is_unpartitioned:
         return None
     parts = zip(spec.fields, metadata.partition_types[spec_id], partition, strict=True)
-    return "/".join(f"{part.name}={shown(kind, value)}" for part, kind, value in parts)
+    return "/".join(f"{part.name}={shown(type_name, value)}" for part, type_name, value in parts)
 
 
-def _key_names(metadata: TableMetadata, entry: DeleteEntry) -> list[str] | None:
-    """The names of the equality columns; a dropped column shows as its id."""
+def _list_key_names(metadata: TableMetadata, entry: DeleteEntry) -> list[str] | None:
+    """The names of the equality columns; the id of a dropped column."""
     columns = metadata.schema.by_id
     return [columns[i].name if i in columns else f"#{i}" for i in entry.equality_ids] or None

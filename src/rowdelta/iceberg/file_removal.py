@@ -1,4 +1,4 @@
-"""Files that go from storage."""
+"""Removes files from storage."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _AT_ONCE: Final = 8
 
 
 def delete_from_storage(handle: TableHandle, paths: Sequence[str]) -> int:
-    """Removes files, in bulk where the storage can; what cannot be removed is logged and left.
+    """Removes files, in bulk if the storage supports it. A file that cannot be removed is logged.
 
     Returns:
-        How many are gone.
+        How many files were removed.
     """
     if not paths:
         return 0

@@ -1,4 +1,4 @@
-"""A table with a schema that it does not have yet: what changes would meet, before anything is changed."""
+"""Opens a table with columns that it does not have yet, so that a change can be planned before the schema changes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def draft(handle: TableHandle, changes: DataFrame, new: Sequence[str], wider: Sequence[str]) -> TableHandle:
-    """The table with more and wider columns, in memory alone. It can be read and planned with, not committed to.
+    """The table with more and wider columns, in memory only. It can be read and planned with, not committed to.
 
     Args:
         handle: The table.
-        changes: The frame whose columns the table is to have.
+        changes: The frame that has the columns.
         new: Columns of the frame to add.
-        wider: Columns of the table that get the type that the frame has.
+        wider: Columns of the table that get the type of the frame.
 
     Raises:
         InputError: Iceberg cannot add such a column.

@@ -35,7 +35,7 @@ def may_refuse_location(properties: Mapping[str, str]) -> bool:
 
 
 def _explain_location_error(name: str, properties: Mapping[str, str], error: Exception) -> TableError:
-    """Properties that Iceberg no longer accepts are named in the order in which it looks at them."""
+    """Names the property that Iceberg no longer accepts, in the order in which Iceberg checks them."""
     text = f"cannot write to {name}: {java_message(error)}"
     old = next((old for old in _OLD_PROPERTIES if old in properties and old in text), None)
     if old is None:

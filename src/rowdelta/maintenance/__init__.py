@@ -1,4 +1,4 @@
-"""Keeping tables healthy."""
+"""Maintenance: resolve and rewrite deletes, compact, expire snapshots, and remove dangling deletes and orphans."""
 
 from __future__ import annotations
 

@@ -44,11 +44,11 @@ class CompactResult(Result):
 
     Attributes:
         data_files_rewritten: Data files that were replaced.
-        bytes_rewritten: Their size.
+        bytes_rewritten: The size of these files.
         failed_data_files: Files of groups that failed; only with Iceberg's `partial-progress.enabled`.
         equality_deletes: Equality deletes that were resolved first.
-        positions: Rows that they deleted.
-        dangling: Deletes that applied to nothing afterwards.
+        positions: Rows that these deletes deleted.
+        dangling: Deletes that no longer applied to any data file afterwards.
         verified: Whether all visible rows were compared before the commit.
 
     Examples:

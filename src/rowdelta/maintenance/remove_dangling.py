@@ -25,7 +25,7 @@ class RemoveDanglingResult(Result):
 
     Attributes:
         dangling: Deletes that were dropped, by content (`position`, `equality`).
-        left: Deletes that apply to nothing and stay: Iceberg can remove none of a partition whose column was dropped.
+        left: Deletes that apply to nothing but stay: Iceberg removes none of a partition whose column was dropped.
 
     Examples:
         >>> t.remove_dangling().execute().dangling  # there is none
@@ -44,7 +44,7 @@ class _RemovalPlan:
 
 
 class RemoveDangling(Operation[RemoveDanglingResult]):
-    """Drops deletes that apply to nothing: their data is gone, younger, elsewhere, or outside of their bounds."""
+    """Drops deletes that apply to nothing: their data is removed, newer, elsewhere, or outside of their bounds."""
 
     def __init__(self, handle: TableHandle, progress: OnProgress | None = None) -> None:
         self._handle = handle

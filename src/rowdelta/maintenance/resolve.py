@@ -1,4 +1,4 @@
-"""`t.resolve()`: equality deletes of every encoding become positions, which every engine of the version reads."""
+"""`t.resolve()`: turns equality deletes of every encoding into positions, which every engine of the version reads."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class ResolveResult(Result):
     """What `resolve` did. No visible row changes, so `rows_deleted` is 0.
 
     Attributes:
-        positions: Rows that were deleted by key and now are by position, or gone with their file.
-        equality_deletes: Equality deletes that are gone.
-        dangling: How many of them applied to nothing any more.
+        positions: Rows that were deleted by key, and are now deleted by position or removed with their file.
+        equality_deletes: Equality deletes that were removed.
+        dangling: How many of them no longer applied to any data file.
         files_scanned: Data files that were read.
-        files_pruned: Data files that no key could be in.
-        groups: In how many parts the files were read.
+        files_pruned: Data files that cannot hold any of the keys.
+        groups: The number of groups in which the files were read.
         verified: Whether all visible rows were compared before the commit.
-        published: The branch that was moved to the resolved state, if it was not there already.
-        left_out: Why some equality deletes are still there.
+        published: The branch that was moved to the resolved state; None if it did not have to move.
+        left_out: Why some equality deletes remain.
 
     Examples:
         >>> _ = t.delete_keys(changes, key="id").execute()

@@ -99,7 +99,7 @@ def _write_file(handle: TableHandle, files: SnapshotFiles, group: EqualityGroup,
 
 
 def _collect_keys(handle: TableHandle, files: SnapshotFiles, group: EqualityGroup) -> HashedBatch:
-    """The distinct keys of a group, of any type, with Spark's hash of each."""
+    """Collects the distinct keys of a group, of any type, with Spark's hash of each."""
     ids = [str(column.id) for column in group.columns]
     frame = reduce(lambda one, other: one.unionByName(other), _read_keys(handle, files, group)).distinct()
     table = frame.withColumn("hash", F.xxhash64(*(F.col(quote(name)) for name in ids))).toArrow()
@@ -107,7 +107,7 @@ def _collect_keys(handle: TableHandle, files: SnapshotFiles, group: EqualityGrou
 
 
 def _read_keys(handle: TableHandle, files: SnapshotFiles, group: EqualityGroup) -> list[DataFrame]:
-    """The keys of a group by kind of file, in columns named after field ids."""
+    """Reads the keys of a group, one frame for each form of file, in columns named after field ids."""
     ids = [str(column.id) for column in group.columns]
     hashed = [entry for entry in group.entries if read_encoding(handle, entry) is DeleteEncoding.HASH_MAP]
     vectors = [entry for entry in group.entries if entry.is_vector and entry not in hashed]

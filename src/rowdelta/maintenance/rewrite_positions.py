@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import ContentFile, DeleteEntry, LiveData, NewDelete, SnapshotFiles, TableHandle
 
 _DELETE_FILE: Final = "__rd_delete_file"
-# What a Puffin footer says of a deletion vector, apart from the path of its data file.
+# What a Puffin footer says about a deletion vector, apart from the path of its data file.
 _FOOTER_BYTES: Final = 200
 # A Puffin file is worth merging below this share of the target size, or with less than this share of its vectors live.
 _SMALL: Final = 0.75
@@ -138,7 +138,7 @@ def stage_position_rewrite(plan: PositionRewrite, *, verify: bool) -> RowChange:
 
 
 def _collect_positions(plan: PositionRewrite) -> list[FilePositions]:
-    """Every data file of the old deletes, with the positions of files; vectors are read when they are merged."""
+    """Lists every data file of the old deletes, with the positions of files; vectors are read when they are merged."""
     by_path = {file.path: file for file in _read_position_files(plan)} if plan.rows else {}
     for entry in plan.vectors:
         path = entry.referenced_data_file
@@ -150,7 +150,7 @@ def _collect_positions(plan: PositionRewrite) -> list[FilePositions]:
 
 
 def _read_position_files(plan: PositionRewrite) -> list[FilePositions]:
-    """The positions in files, of data files that are still there and not younger than the delete."""
+    """Reads the positions of files, for data files that still exist and are not newer than the delete."""
     spark = plan.handle.spark
     data = pa.table(
         {

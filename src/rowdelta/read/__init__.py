@@ -12,14 +12,8 @@ from rowdelta.read.key_loader import forget_keys, load_integer_keys, locate_bit,
 from rowdelta.read.manifest_checks import check_deletes
 from rowdelta.read.matching import Match, find_matching_pairs, find_matching_rows, may_hide
 from rowdelta.read.partition_scope import scope_of
-from rowdelta.read.table_reader import (
-    MAX_BROADCAST_BYTES,
-    LiveRows,
-    filters_may_mislead,
-    filters_mislead,
-    hide_floats,
-    live_rows,
-)
+from rowdelta.read.snapshot_rows import MAX_BROADCAST_BYTES, LiveRows, live_rows
+from rowdelta.read.table_reader import filters_may_mislead, filters_mislead, hide_floats
 from rowdelta.read.time_travel import live_frame
 from rowdelta.read.views import create_view, refresh_views
 

@@ -1,4 +1,4 @@
-"""The keys of delete files as arrays in memory, each file read once per process."""
+"""Loads the keys of delete files as arrays; each file is read once per process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _cache: Final = LruCache[str, IntegerKeys](MOST_BYTES, lambda keys: keys.keys.nb
 
 
 def forget_keys(paths: Iterable[str]) -> None:
-    """Lets the keys of files go that no newer snapshot has."""
+    """Drops the keys of files that newer snapshots do not have."""
     for path in paths:
         _cache.remove(path)
 
@@ -41,21 +41,21 @@ def forget_keys(paths: Iterable[str]) -> None:
 def load_integer_keys(
     handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], column: Field
 ) -> list[IntegerKeys]:
-    """The keys of delete files on one integer column, in the order of the entries."""
-    found = {entry.path: _cache.get(entry.path) for entry in entries}
-    missing = [entry for entry in entries if found[entry.path] is None]
+    """Loads the keys of delete files on one integer column, in the order of the entries."""
+    loaded = {entry.path: _cache.get(entry.path) for entry in entries}
+    missing = [entry for entry in entries if loaded[entry.path] is None]
     vectors = [entry for entry in missing if entry.is_vector]
     read = together(lambda entry: vector_keys(handle, entry, column), vectors)
-    found |= dict(zip([entry.path for entry in vectors], read, strict=True))
-    found |= read_parquet_keys(handle, [entry for entry in missing if not entry.is_vector], column)
-    rows = [entry for entry in missing if found[entry.path] is None]
+    loaded |= dict(zip([entry.path for entry in vectors], read, strict=True))
+    loaded |= read_parquet_keys(handle, [entry for entry in missing if not entry.is_vector], column)
+    rows = [entry for entry in missing if loaded[entry.path] is None]
     if rows:
-        found |= row_keys(handle, files, rows, column)
+        loaded |= row_keys(handle, files, rows, column)
     for entry in missing:
-        keys = found[entry.path]
+        keys = loaded[entry.path]
         assert keys is not None
         _cache.put(entry.path, keys)
-    return [keys for entry in entries if (keys := found[entry.path]) is not None]
+    return [keys for entry in entries if (keys := loaded[entry.path]) is not None]
 
 
 def read_vector(handle: TableHandle, entry: DeleteEntry) -> EqualityDeleteVector:
@@ -74,8 +74,8 @@ def read_vector(handle: TableHandle, entry: DeleteEntry) -> EqualityDeleteVector
 
 
 def vector_keys(handle: TableHandle, entry: DeleteEntry, column: Field) -> IntegerKeys:
-    """The keys of an equality delete vector, read from storage."""
-    return _of_vector(read_vector(handle, entry), column)
+    """Reads the keys of an equality delete vector from storage."""
+    return _decode_keys(read_vector(handle, entry), column)
 
 
 _CODEC_TYPES: Final = {
@@ -87,7 +87,7 @@ _CODEC_TYPES: Final = {
 }
 
 
-def _of_vector(vector: EqualityDeleteVector, column: Field) -> IntegerKeys:
+def _decode_keys(vector: EqualityDeleteVector, column: Field) -> IntegerKeys:
     codec = get_codec(vector.codec)
     types = _CODEC_TYPES.get(vector.codec, set(codec.types))
     if column.type_name not in types:
@@ -101,12 +101,12 @@ def _of_vector(vector: EqualityDeleteVector, column: Field) -> IntegerKeys:
 def row_keys(
     handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], column: Field
 ) -> dict[str, IntegerKeys]:
-    """Reads standard equality delete files in Spark, and brings home one 64-bit word for each 64 neighbouring keys."""
+    """Reads standard equality delete files in Spark, and collects one 64-bit word for each 64 neighbouring keys."""
     rows = delete_rows(handle, files, entries, [column.id])
     key = integer_sql(column, column_path(handle, column.id))
     block, bit = locate_bit("key")
     paths = pa.array([entry.path for entry in entries], pa.string())
-    # A number stands for the path, which would travel with every word.
+    # A number stands for the path, which would be collected with every word.
     numbers = arrow_frame(handle.spark, pa.table({"_file": paths, "file": pa.array(range(len(paths)), pa.int32())}))
     keys = select_sql(rows, "_file", f"{key} as key").join(F.broadcast(numbers), "_file")
     words = select_sql(keys, "file", f"{block} as block", f"{bit} as bit")
@@ -115,16 +115,17 @@ def row_keys(
     blocks = table["block"].combine_chunks()
     nulls = blocks.is_null().to_numpy(zero_copy_only=False)
     values, word = blocks.fill_null(0).to_numpy(), table["word"].fill_null(0).combine_chunks().to_numpy()
-    found = {}
+    by_path = {}
     for code, entry in enumerate(entries):
-        mine = codes == code
-        here = mine & ~nulls
-        found[entry.path] = IntegerKeys(unpack_words(values[here], word[here]), bool((mine & nulls).any()))
-    return found
+        of_file = codes == code
+        has_key = of_file & ~nulls
+        keys_of_file = unpack_words(values[has_key], word[has_key])
+        by_path[entry.path] = IntegerKeys(keys_of_file, bool((of_file & nulls).any()))
+    return by_path
 
 
 def locate_bit(number: str) -> tuple[str, str]:
-    """SQL of the block that a number is in, and of its bit in the block's word: what `unpack_words` turns back.
+    """Writes the block of a number in SQL, and its bit in the word of the block; `unpack_words` reverses it.
 
     Examples:
         >>> locate_bit("k")
@@ -134,7 +135,7 @@ def locate_bit(number: str) -> tuple[str, str]:
 
 
 def unpack_words(blocks: npt.NDArray[np.int64], words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The sorted keys of bitmaps of 64 keys each: bit `i` of the word of block `b` is the key `64 * b + i`.
+    """Unpacks sorted keys from words: bit `i` of the word of block `b` is the key `64 * b + i`.
 
     Examples:
         >>> unpack_words(np.array([1, 0]), np.array([0b101, 0b10])).tolist()

@@ -1,4 +1,4 @@
-"""`t.merge()`: rows of a source update, delete and insert rows of the table."""
+"""`t.merge()`: updates, deletes and inserts rows of the table by the rows of a source."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from rowdelta.change import (
 )
 from rowdelta.errors import InputError
 from rowdelta.spark import check_expression, check_value
-from rowdelta.verbs.merge_by_join import MergeRun
 from rowdelta.verbs.merge_clauses import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, select_clauses
 from rowdelta.verbs.merge_condition import parse_on_condition
+from rowdelta.verbs.merge_run import execute_merge, plan_merge
+from rowdelta.verbs.merge_spec import MergeSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Merge(Operation[Result]):
-    """Merges a source into the table. Clauses are tried in the order in which they are added.
+    """Merges a source into the table. The first clause that applies to a row wins.
 
     Examples:
         >>> last = changes.where("seq > 1")  # one change of each key
@@ -65,7 +66,7 @@ class Merge(Operation[Result]):
         self._aliases = aliases
         self._on = parse_on_condition(handle, on, source, aliases)
         self._clauses: list[Clause] = []
-        self._mode, self._why = find_mode(handle, "merge", mode)
+        self._mode, self._mode_reason = find_mode(handle, "merge", mode)
         self._isolation = find_isolation(handle, "merge", isolation)
 
     @rename_arguments(condition="where")
@@ -158,31 +159,32 @@ class Merge(Operation[Result]):
         return self
 
     def plan(self) -> Plan:
-        """Says what would be done, and which files it would read."""
-        return self._run().plan()
+        """Says what would be done, and which files would be read."""
+        return plan_merge(self._complete())
 
     def execute(self) -> Result:
-        """Merges in one snapshot; where no clause applies to any row there is none."""
-        return self._run().execute()
+        """Merges in one snapshot; commits nothing if no clause applies to a row."""
+        return execute_merge(self._complete())
 
-    def _run(self) -> MergeRun:
-        self._check()
-        return MergeRun(
+    def _complete(self) -> MergeSpec:
+        """Checks the clauses; returns everything that was asked for."""
+        self._check_clauses()
+        return MergeSpec(
             self._handle,
             self._source,
             self._on,
             self._aliases,
             tuple(self._clauses),
             self._mode,
-            self._why,
+            self._mode_reason,
             self._isolation,
         )
 
-    def _check(self) -> None:
+    def _check_clauses(self) -> None:
         if not self._clauses:
             raise InputError("the merge has no clause", hint="add one: .when_matched_update_all()")
-        for kind in (MATCHED, NOT_MATCHED, BY_SOURCE):
-            clauses = [clause for _, clause in select_clauses(self._clauses, kind)]
+        for rows in (MATCHED, NOT_MATCHED, BY_SOURCE):
+            clauses = [clause for _, clause in select_clauses(self._clauses, rows)]
             early = [clause for clause in clauses[:-1] if clause.condition is None]
             if early:
                 raise InputError(

@@ -1,4 +1,4 @@
-"""The three ways to collect where rows are give the same changes: row by row, as words, and by the paths of files."""
+"""Row positions are collected row by row, as words, or by file path; all three give the same changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.change import ListedFilesLocator, choose_locator, open_target
-from rowdelta.change.row_positions import PathLocator
+from rowdelta.change.row_locators import PathLocator
 from rowdelta.codec import spark_hashes
 from rowdelta.spark import arrow_frame
 from tests.support.copies import KINDS, Kind, numbered, numbered_copies
@@ -32,12 +32,12 @@ MERGES = [
 
 
 def limits(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
-    """Makes every table too large for the ways before this one."""
-    positions = importlib.import_module("rowdelta.change.row_positions")
+    """Makes every table too large for the earlier ways."""
+    target_rows = importlib.import_module("rowdelta.change.target_rows")
     if way != "rows":
-        monkeypatch.setattr(positions, "_ROWS_COLLECTED_AT_MOST", 0)
+        monkeypatch.setattr(target_rows, "_MOST_ROWS_COLLECTED", 0)
     if way == "paths":
-        monkeypatch.setattr(positions, "_FILES_KNOWN_AT_MOST", 0)
+        monkeypatch.setattr(target_rows, "_MOST_FILES_LISTED", 0)
 
 
 def run(pair: Copies, statement: str) -> None:
@@ -92,8 +92,8 @@ def test_paths_are_hashed_as_spark_hashes_them(spark: SparkSession) -> None:
 
 def test_files_whose_hashes_are_equal_are_numbered(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     with numbered_copies(spark, "region") as pair:
-        positions = importlib.import_module("rowdelta.change.row_positions")
-        monkeypatch.setattr(positions, "spark_hashes", lambda paths: [7] * len(paths))
+        locators = importlib.import_module("rowdelta.change.row_locators")
+        monkeypatch.setattr(locators, "spark_hashes", lambda paths: [7] * len(paths))
         run(pair, "UPDATE {t} SET b = a WHERE id = 3")
         run(pair, "DELETE FROM {t} WHERE a = 2")
         spark.range(0, 40, 5).selectExpr("id", "90 + id AS a").createOrReplaceTempView("numbered_changes")
