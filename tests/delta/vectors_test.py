@@ -79,7 +79,7 @@ def test_many_vectors_become_a_few_puffin_files_of_bounded_size() -> None:
 
 
 def test_a_large_file_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_WINDOW", 8 * 1024)
+    monkeypatch.setattr(module, "_WINDOW_BYTES", 8 * 1024)
     files = Files()
     deleted = _table(files, [_bitmaps(0)])
     assert len(_copier(files).copy(list(reversed(deleted)))) == len(deleted)

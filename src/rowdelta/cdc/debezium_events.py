@@ -145,9 +145,14 @@ class EventSteps:
         return tests
 
     def _unavailable(self) -> list[tuple[str, Column]]:
-        marks = {T.StringType: F.lit(_UNAVAILABLE), T.BinaryType: F.lit(_UNAVAILABLE.encode())}
+        placeholders = {T.StringType: F.lit(_UNAVAILABLE), T.BinaryType: F.lit(_UNAVAILABLE.encode())}
         fields = self._shape.types.fields
-        return [(column.name, marks[kind]) for column in fields for kind in marks if isinstance(column.dataType, kind)]
+        return [
+            (column.name, placeholder)
+            for column in fields
+            for type_, placeholder in placeholders.items()
+            if isinstance(column.dataType, type_)
+        ]
 
     def _changes(self) -> list[list[str | Column]]:
         """Makes one change of each record, or two if an update changed the key of its row."""

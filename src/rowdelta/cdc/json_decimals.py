@@ -28,13 +28,13 @@ def is_base64(raw: Column) -> Column:
     return raw.rlike(_BASE64)
 
 
-def read_decimal(raw: Column, kind: T.DecimalType) -> Column:
+def read_decimal(raw: Column, type_: T.DecimalType) -> Column:
     """Reads a decimal from a number, its text, or an object of `scale` and `value`; null if digits would be lost."""
     encoded, scale = F.get_json_object(raw, "$.value"), F.get_json_object(raw, "$.scale").try_cast("int")
-    return F.when(raw.rlike(_OBJECT), decode_decimal(encoded, scale, kind)).otherwise(_read_text_decimal(raw, kind))
+    return F.when(raw.rlike(_OBJECT), decode_decimal(encoded, scale, type_)).otherwise(_read_text_decimal(raw, type_))
 
 
-def decode_decimal(raw: Column, scale: Column, kind: T.DecimalType) -> Column:
+def decode_decimal(raw: Column, scale: Column, type_: T.DecimalType) -> Column:
     """Decodes a decimal from its unscaled value, big-endian bytes in base64; null if it does not fit."""
     digits = F.hex(F.try_to_binary(raw, F.lit("base64")))
     sign = F.when(F.substring(digits, 1, 1) >= "8", "F").otherwise("0")
@@ -44,9 +44,9 @@ def decode_decimal(raw: Column, scale: Column, kind: T.DecimalType) -> Column:
     number = F.try_add(F.try_multiply(high, F.lit(str(1 << 64)).cast("decimal(20, 0)")), low)
     text = F.concat(number.cast("string"), F.lit("E"), (-scale).cast("string"))
     fits = F.length(digits).between(1, _HEX_DIGITS)
-    if kind.precision == _MOST_DIGITS:  # no wider type could show lost digits
-        fits &= scale <= kind.scale
-    return F.when(fits, _read_text_decimal(text, kind))
+    if type_.precision == _MOST_DIGITS:  # no wider type could show lost digits
+        fits &= scale <= type_.scale
+    return F.when(fits, _read_text_decimal(text, type_))
 
 
 def quote_decimals(text: Column, types: T.StructType) -> Column:
@@ -65,21 +65,21 @@ def quote_decimals(text: Column, types: T.StructType) -> Column:
 
 
 def _find_leaves(
-    kind: T.DataType, wanted: tuple[type[T.DataType], ...], name: str = "", *, in_map: bool = False
+    type_: T.DataType, wanted: tuple[type[T.DataType], ...], name: str = "", *, in_map: bool = False
 ) -> list[tuple[str, bool]]:
     """Returns the fields with values of some types, also in arrays and maps, and whether they are maps."""
-    if isinstance(kind, T.StructType):
-        return [leaf for part in kind.fields for leaf in _find_leaves(part.dataType, wanted, part.name)]
-    if isinstance(kind, T.ArrayType):
-        return _find_leaves(kind.elementType, wanted, name, in_map=in_map)
-    if isinstance(kind, T.MapType):
-        return _find_leaves(kind.valueType, wanted, name, in_map=True)
-    return [(name, in_map)] if isinstance(kind, wanted) else []
+    if isinstance(type_, T.StructType):
+        return [leaf for part in type_.fields for leaf in _find_leaves(part.dataType, wanted, part.name)]
+    if isinstance(type_, T.ArrayType):
+        return _find_leaves(type_.elementType, wanted, name, in_map=in_map)
+    if isinstance(type_, T.MapType):
+        return _find_leaves(type_.valueType, wanted, name, in_map=True)
+    return [(name, in_map)] if isinstance(type_, wanted) else []
 
 
-def _read_text_decimal(raw: Column, kind: T.DecimalType) -> Column:
-    value = raw.try_cast(kind)
-    if kind.precision == _MOST_DIGITS:
-        return F.when(~raw.rlike(rf"\.\d{{{kind.scale}}}\d*[1-9]"), value)
-    wider = T.DecimalType(_MOST_DIGITS, _MOST_DIGITS - (kind.precision - kind.scale))
+def _read_text_decimal(raw: Column, type_: T.DecimalType) -> Column:
+    value = raw.try_cast(type_)
+    if type_.precision == _MOST_DIGITS:
+        return F.when(~raw.rlike(rf"\.\d{{{type_.scale}}}\d*[1-9]"), value)
+    wider = T.DecimalType(_MOST_DIGITS, _MOST_DIGITS - (type_.precision - type_.scale))
     return F.when(value == raw.try_cast(wider), value)

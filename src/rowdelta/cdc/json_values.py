@@ -95,64 +95,64 @@ class JsonRow:
         """Returns tests for values that do not fit, each with its reason; `values` are the converted columns."""
         problems = [(parsed.raw(CORRUPT).isNotNull(), F.lit("a value does not fit the type of its column"))]
         for column in self._types.fields:
-            kind, raw = column.dataType, parsed.raw(column.name)
-            is_text = isinstance(kind, _AS_TEXT)
-            test = raw.isNotNull() & values[column.name].isNull() if is_text else self._find_misfit(raw, kind)
+            type_, raw = column.dataType, parsed.raw(column.name)
+            is_text = isinstance(type_, _AS_TEXT)
+            test = raw.isNotNull() & values[column.name].isNull() if is_text else self._find_misfit(raw, type_)
             if test is None:
                 continue
             text = raw if is_text else F.to_json(raw)
-            reason = F.concat(F.lit(f"column {column.name!r} is {kind.simpleString()}, but the value is "), text)
-            if isinstance(kind, (T.TimestampType, T.TimestampNTZType)):
+            reason = F.concat(F.lit(f"column {column.name!r} is {type_.simpleString()}, but the value is "), text)
+            if isinstance(type_, (T.TimestampType, T.TimestampNTZType)):
                 unknown = F.lit(", and the message does not say what the number counts: give time_unit")
                 reason = F.concat(reason, F.when(raw.rlike(_NUMBER), unknown).otherwise(F.lit("")))
-            elif isinstance(kind, T.DecimalType) and self._decimals == "text":
+            elif isinstance(type_, T.DecimalType) and self._decimals == "text":
                 maybe = F.lit(", and the message does not say what that is: give decimals='base64' if it is that")
                 reason = F.concat(reason, F.when(is_base64(raw), maybe).otherwise(F.lit("")))
             problems.append((test, reason))
         return problems
 
-    def _convert(self, raw: Column, kind: T.DataType, about: _Context | None) -> Column:
+    def _convert(self, raw: Column, type_: T.DataType, about: _Context | None) -> Column:
         """Converts a value to the type of the table; null if it does not fit."""
-        if not _holds_text(kind):
+        if not _holds_text(type_):
             return raw
-        if isinstance(kind, T.StructType):
+        if isinstance(type_, T.StructType):
             parts = [
-                self._convert(raw.getField(part.name), part.dataType, None).alias(part.name) for part in kind.fields
+                self._convert(raw.getField(part.name), part.dataType, None).alias(part.name) for part in type_.fields
             ]
             return F.when(raw.isNotNull(), F.struct(*parts))
-        if isinstance(kind, T.ArrayType):
-            return F.transform(raw, lambda item: self._convert(item, kind.elementType, None))
-        if isinstance(kind, T.MapType):
-            return F.transform_values(raw, lambda _, item: self._convert(item, kind.valueType, None))
-        return self._convert_scalar(raw, kind, about)
+        if isinstance(type_, T.ArrayType):
+            return F.transform(raw, lambda item: self._convert(item, type_.elementType, None))
+        if isinstance(type_, T.MapType):
+            return F.transform_values(raw, lambda _, item: self._convert(item, type_.valueType, None))
+        return self._convert_scalar(raw, type_, about)
 
-    def _convert_scalar(self, raw: Column, kind: T.DataType, about: _Context | None) -> Column:
-        if isinstance(kind, T.DateType):
+    def _convert_scalar(self, raw: Column, type_: T.DataType, about: _Context | None) -> Column:
+        if isinstance(type_, T.DateType):
             days = F.date_add(F.lit("1970-01-01").cast("date"), raw.try_cast("int"))
             return F.when(raw.rlike(_NUMBER), days).otherwise(raw.try_cast("date"))
-        if isinstance(kind, T.DecimalType):
-            return self._convert_decimal(raw, kind, about)
-        return self._convert_timestamp(raw, kind, about)
+        if isinstance(type_, T.DecimalType):
+            return self._convert_decimal(raw, type_, about)
+        return self._convert_timestamp(raw, type_, about)
 
-    def _convert_decimal(self, raw: Column, kind: T.DecimalType, about: _Context | None) -> Column:
-        exact = read_decimal(raw, kind)
+    def _convert_decimal(self, raw: Column, type_: T.DecimalType, about: _Context | None) -> Column:
+        exact = read_decimal(raw, type_)
         is_encoded = F.lit(self._decimals == "base64")
         if about is None:
-            return F.when(is_encoded & is_base64(raw), decode_decimal(raw, F.lit(kind.scale), kind)).otherwise(exact)
+            return F.when(is_encoded & is_base64(raw), decode_decimal(raw, F.lit(type_.scale), type_)).otherwise(exact)
         encoded = F.coalesce(about.declared["name"] == DECIMAL, is_encoded)
-        scale = F.coalesce(about.declared["scale"].try_cast("int"), F.lit(kind.scale))
+        scale = F.coalesce(about.declared["scale"].try_cast("int"), F.lit(type_.scale))
         # Kafka Connect can also be configured to write such a decimal as a number.
         text = is_base64(raw) & (~raw.rlike(_NUMBER) | about.is_quoted)
-        return F.when(encoded & text, decode_decimal(raw, scale, kind)).otherwise(exact)
+        return F.when(encoded & text, decode_decimal(raw, scale, type_)).otherwise(exact)
 
-    def _convert_timestamp(self, raw: Column, kind: T.DataType, about: _Context | None) -> Column:
+    def _convert_timestamp(self, raw: Column, type_: T.DataType, about: _Context | None) -> Column:
         micros = self._read_micros(raw, F.lit(None).cast("string") if about is None else about.declared["name"])
-        if not isinstance(kind, T.TimestampNTZType):
-            return F.when(raw.rlike(_NUMBER), F.timestamp_micros(micros)).otherwise(raw.try_cast(kind))
+        if not isinstance(type_, T.TimestampNTZType):
+            return F.when(raw.rlike(_NUMBER), F.timestamp_micros(micros)).otherwise(raw.try_cast(type_))
         # A time without a zone is in UTC, whether it is a number or text with a zone.
         instant = F.when(raw.rlike(_ZONE), F.unix_micros(raw.try_cast("timestamp"))).otherwise(micros)
         counted = F.timestamp_add("MICROSECOND", instant, F.lit("1970-01-01").cast("timestamp_ntz"))
-        return F.when(raw.rlike(_NUMBER) | raw.rlike(_ZONE), counted).otherwise(raw.try_cast(kind))
+        return F.when(raw.rlike(_NUMBER) | raw.rlike(_ZONE), counted).otherwise(raw.try_cast(type_))
 
     def _read_micros(self, raw: Column, type_name: Column) -> Column:
         unit = F.lit(self._time_unit).cast("string")
@@ -166,66 +166,67 @@ class JsonRow:
             .when(unit == "nanos", rounded_down)
         )
 
-    def _find_misfit(self, raw: Column, kind: T.DataType) -> Column | None:
+    def _find_misfit(self, raw: Column, type_: T.DataType) -> Column | None:
         """Tests whether a value, or one inside it, does not fit or must not be null; None if all fit."""
-        if isinstance(kind, _AS_TEXT):
-            return raw.isNotNull() & self._convert(raw, kind, None).isNull()
-        if isinstance(kind, T.StructType):
+        if isinstance(type_, _AS_TEXT):
+            return raw.isNotNull() & self._convert(raw, type_, None).isNull()
+        if isinstance(type_, T.StructType):
             tests = [
-                self._find_misfit_in_part(raw.getField(part.name), part.dataType, part.nullable) for part in kind.fields
+                self._find_misfit_in_part(raw.getField(part.name), part.dataType, part.nullable)
+                for part in type_.fields
             ]
             inside = combine_tests(*tests)
             return None if inside is None else raw.isNotNull() & inside
-        if isinstance(kind, T.ArrayType):
-            return self._find_misfit_in_items(raw, kind.elementType, kind.containsNull)
-        if isinstance(kind, T.MapType):
-            return self._find_misfit_in_items(F.map_values(raw), kind.valueType, kind.valueContainsNull)
+        if isinstance(type_, T.ArrayType):
+            return self._find_misfit_in_items(raw, type_.elementType, type_.containsNull)
+        if isinstance(type_, T.MapType):
+            return self._find_misfit_in_items(F.map_values(raw), type_.valueType, type_.valueContainsNull)
         return None
 
-    def _find_misfit_in_part(self, raw: Column, kind: T.DataType, nullable: bool) -> Column | None:  # noqa: FBT001 - of a type
+    def _find_misfit_in_part(self, raw: Column, type_: T.DataType, nullable: bool) -> Column | None:  # noqa: FBT001 - of a type
         missing = None if nullable else raw.isNull()
-        return combine_tests(self._find_misfit(raw, kind), missing)
+        return combine_tests(self._find_misfit(raw, type_), missing)
 
-    def _find_misfit_in_items(self, raw: Column, kind: T.DataType, nullable: bool) -> Column | None:  # noqa: FBT001 - of a type
-        if nullable and not _holds_text(kind) and not _holds_required(kind):
+    def _find_misfit_in_items(self, raw: Column, type_: T.DataType, nullable: bool) -> Column | None:  # noqa: FBT001 - of a type
+        if nullable and not _holds_text(type_) and not _holds_required(type_):
             return None
 
         def is_unfit(item: Column) -> Column:
-            test = self._find_misfit_in_part(item, kind, nullable)
+            test = self._find_misfit_in_part(item, type_, nullable)
             assert test is not None
             return test
 
         return F.exists(raw, is_unfit)
 
 
-def _list_parts(kind: T.DataType) -> list[T.DataType]:
-    if isinstance(kind, T.StructType):
-        return [part.dataType for part in kind.fields]
-    if isinstance(kind, T.ArrayType):
-        return [kind.elementType]
-    return [kind.valueType] if isinstance(kind, T.MapType) else []
+def _list_parts(type_: T.DataType) -> list[T.DataType]:
+    if isinstance(type_, T.StructType):
+        return [part.dataType for part in type_.fields]
+    if isinstance(type_, T.ArrayType):
+        return [type_.elementType]
+    return [type_.valueType] if isinstance(type_, T.MapType) else []
 
 
-def _holds_text(kind: T.DataType) -> bool:
-    return isinstance(kind, _AS_TEXT) or any(map(_holds_text, _list_parts(kind)))
+def _holds_text(type_: T.DataType) -> bool:
+    return isinstance(type_, _AS_TEXT) or any(map(_holds_text, _list_parts(type_)))
 
 
-def _holds_required(kind: T.DataType) -> bool:
+def _holds_required(type_: T.DataType) -> bool:
     """Whether a value inside must not be null."""
     own = (
-        (isinstance(kind, T.StructType) and not all(part.nullable for part in kind.fields))
-        or (isinstance(kind, T.ArrayType) and not kind.containsNull)
-        or (isinstance(kind, T.MapType) and not kind.valueContainsNull)
+        (isinstance(type_, T.StructType) and not all(part.nullable for part in type_.fields))
+        or (isinstance(type_, T.ArrayType) and not type_.containsNull)
+        or (isinstance(type_, T.MapType) and not type_.valueContainsNull)
     )
-    return own or any(map(_holds_required, _list_parts(kind)))
+    return own or any(map(_holds_required, _list_parts(type_)))
 
 
-def _read_type(kind: T.DataType) -> T.DataType:
+def _read_type(type_: T.DataType) -> T.DataType:
     """Returns the type with which Spark reads a value: text for what is converted here, and nulls everywhere."""
-    if isinstance(kind, T.StructType):
-        return T.StructType([T.StructField(part.name, _read_type(part.dataType)) for part in kind.fields])
-    if isinstance(kind, T.ArrayType):
-        return T.ArrayType(_read_type(kind.elementType))
-    if isinstance(kind, T.MapType):
-        return T.MapType(kind.keyType, _read_type(kind.valueType))
-    return T.StringType() if isinstance(kind, _AS_TEXT) else kind
+    if isinstance(type_, T.StructType):
+        return T.StructType([T.StructField(part.name, _read_type(part.dataType)) for part in type_.fields])
+    if isinstance(type_, T.ArrayType):
+        return T.ArrayType(_read_type(type_.elementType))
+    if isinstance(type_, T.MapType):
+        return T.MapType(type_.keyType, _read_type(type_.valueType))
+    return T.StringType() if isinstance(type_, _AS_TEXT) else type_

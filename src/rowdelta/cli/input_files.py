@@ -35,7 +35,7 @@ def read_rows(path: Path, target: Table) -> DataFrame:
     a text column and decimals keep every digit. Spark infers the types of other columns. A value that does not fit is
     an error.
     """
-    handle = target._handle  # noqa: SLF001 - its session and types; to read the table would read its deletes
+    handle = target._handle  # noqa: SLF001 - only its session and types; `read()` would read its deletes
     format_name, place = READERS[path.suffix.lower()], str(path.absolute())
     reader = handle.spark.read.format(format_name)
     if format_name not in {"csv", "json"}:

@@ -147,7 +147,7 @@ def _end(command: _Command) -> None:
             stop()
         command.done.wait()
     with suppress(Exception):
-        atexit._run_exitfuncs()  # noqa: SLF001 - scratch files go while the JVM is there; nobody else would do it
+        atexit._run_exitfuncs()  # noqa: SLF001 - removes scratch files while the JVM is alive; `os._exit` would not
     with suppress(Exception):
         end_jvm()
     command.done.wait(_LAST_SECONDS)

@@ -152,7 +152,7 @@ def rewrite_deletes(
 
 def _describe_rewrite(result: Any) -> list[str]:
     counts = (
-        f"{result.equality_deletes:,} equality and {result.position_deletes:,} position deletes written anew as "
+        f"{result.equality_deletes:,} equality and {result.position_deletes:,} position deletes rewritten as "
         f"{result.delete_files_added:,}"
     )
     return [counts, *(f"skipped {reason}" for reason in result.skipped)]

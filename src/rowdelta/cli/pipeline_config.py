@@ -101,11 +101,11 @@ def read_config(path: Path) -> Pipeline:
 def _check_entries(document: Any, type_: type, where: str, required: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise InputError(f"{where} is not a list of names and values")
-    known = {entry.name for entry in fields(type_)}
-    unknown = [str(name) for name in document if name not in known]
+    names = {entry.name for entry in fields(type_)}
+    unknown = [str(name) for name in document if name not in names]
     if unknown:
         raise InputError(
-            f"{where} has unknown entries {', '.join(unknown)}", hint=f"known are {', '.join(sorted(known))}"
+            f"{where} has unknown entries {', '.join(unknown)}", hint=f"known are {', '.join(sorted(names))}"
         )
     missing = [name for name in required if document.get(name) is None]
     if missing:
