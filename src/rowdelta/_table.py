@@ -18,7 +18,7 @@ from rowdelta.maintenance import (
     Resolve,
     RewriteDeletes,
 )
-from rowdelta.read import MAX_BROADCAST_BYTES, create_view, live_frame
+from rowdelta.read import MAX_BROADCAST_BYTES, create_view, read_live_frame
 from rowdelta.spark import check_expression, check_running, translate_errors
 from rowdelta.verbs import ChangeRules, Delete, DeleteKeys, Merge, Update, Upsert
 
@@ -145,7 +145,7 @@ class Table:
         handle = self._handle
         with translate_errors(handle.spark):
             handle.refresh()
-            frame = live_frame(
+            frame = read_live_frame(
                 handle,
                 max_broadcast_bytes,
                 snapshot_id=snapshot_id,

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from rich.console import Console
 
-from rowdelta.debt import DeleteDebt, TableAdvice, advice_text, commands
+from rowdelta.debt import DeleteDebt, TableAdvice, format_advice, list_commands
 from rowdelta.debt.advice import Advice
 from rowdelta.debt.costs import ReadCost
 from rowdelta.debt.debt_parts import FileDebt, KindDebt, PartitionDebt
@@ -122,13 +122,13 @@ def test_advice_is_printed_with_commands_that_a_shell_understands() -> None:
         "encoding", "vectors [fast]", "often", "small", ("ALTER TABLE t SET ('a'='b')",), (("resolve", "--plan"),)
     )
     advice = TableAdvice("db.t", Pace(3, 20.0, 2, 5, 2, 0, 0, 0), (item,))
-    assert commands("db.t", item, ("--warehouse", "w")) == [
+    assert list_commands("db.t", item, ("--warehouse", "w")) == [
         """rowdelta sql 'ALTER TABLE t SET ('"'"'a'"'"'='"'"'b'"'"')' --warehouse w""",
         "rowdelta resolve db.t --plan --warehouse w",
     ]
     console = Console(width=200, color_system=None, highlight=False)
     with console.capture() as captured:
-        console.print(advice_text(advice, ("--warehouse", "w")))
+        console.print(format_advice(advice, ("--warehouse", "w")))
     text = captured.get()
     assert "the last 3 commits, one every 10.0 s; 2 changed single rows (5 keys, 0 positions)" in text
     assert "encoding: vectors [fast]" in text

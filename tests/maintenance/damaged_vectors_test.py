@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import rowdelta as rd
 from rowdelta.cli.app import app
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import snapshot_files
+from rowdelta.iceberg import read_snapshot_files
 from tests.support.oracle import assert_same_ids
 from tests.support.tables import create, head, keys, one_file
 
@@ -41,7 +41,7 @@ def vector_of(table: rd.Table, partition: int) -> DeleteEntry:
     """The deletion vector of a partition."""
     snapshot = table.refresh().metadata.head("main")
     assert snapshot is not None
-    files = snapshot_files(table._handle, snapshot)
+    files = read_snapshot_files(table._handle, snapshot)
     assert files is not None
     return next(entry for entry in files.position_deletes if entry.partition == (partition,))
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import rowdelta as rd
-from rowdelta.change import apply, write_vector
+from rowdelta.change import commit_and_refresh, write_vector
 from rowdelta.encoding import DeleteEncoding
-from rowdelta.iceberg import Field, RowChange, snapshot_files
+from rowdelta.iceberg import Field, RowChange, read_snapshot_files
 from rowdelta.maintenance.equality_groups import EqualityGroup, find_obstacle
 from rowdelta.maintenance.rewrite_equality import write_key_file
 from tests.support.oracle import assert_same_rows, rows
@@ -108,7 +108,7 @@ def _delete_numbers(table: rd.Table, values: Any) -> None:
     handle = table._handle
     column = handle.metadata.schema.find("d")
     group = EqualityGroup((SimpleNamespace(spec_id=0),), (column,), DeleteEncoding.FULL_ROW)  # type: ignore[arg-type]
-    apply(handle, RowChange(deletes=[write_key_file(handle, group, pa.table({str(column.id): values}))]))
+    commit_and_refresh(handle, RowChange(deletes=[write_key_file(handle, group, pa.table({str(column.id): values}))]))
 
 
 def test_many_position_deletes_become_one_for_each_data_file(spark: SparkSession, table_name: str) -> None:
@@ -182,7 +182,7 @@ def test_puffin_files_of_the_target_size_stay_unless_they_are_mostly_dead(spark:
 def files_of_vectors(table: rd.Table) -> Sequence[DeleteEntry]:
     snapshot = table.refresh()._handle.snapshot()
     assert snapshot is not None
-    files = snapshot_files(table._handle, snapshot)
+    files = read_snapshot_files(table._handle, snapshot)
     assert files is not None
     return files.position_deletes
 

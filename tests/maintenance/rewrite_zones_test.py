@@ -10,7 +10,7 @@ import pytest
 import rowdelta as rd
 from rowdelta.change import key_batches
 from rowdelta.errors import FormatError, VerificationError
-from rowdelta.spark import arrow_frame
+from rowdelta.spark import make_frame_from_arrow
 from tests.support.tables import VECTORS, create, head, stored_files
 from tests.support.zones import DAYS, MICROS, ZONES
 
@@ -107,14 +107,14 @@ def test_keys_that_would_change_are_found_before_the_commit(
     gone = values(spark).where("id = 1").selectExpr("n + INTERVAL '1' SECOND n", "s")  # keys of no row
     table.delete_keys(gone, ["n", "s"], encoding="hash-map").execute()
     before, files = head(table), stored_files(table)
-    right = arrow_frame
+    right = make_frame_from_arrow
 
     def wrong(session: SparkSession, keys: pa.Table) -> DataFrame:
         first, second = keys.column_names
         frame = right(session, keys)
         return frame.selectExpr(f"`{first}` + INTERVAL '8' HOUR AS `{first}`", f"`{second}`")
 
-    monkeypatch.setattr("rowdelta.maintenance.rewrite_equality.arrow_frame", wrong)
+    monkeypatch.setattr("rowdelta.maintenance.rewrite_equality.make_frame_from_arrow", wrong)
     for encoding in ("hash-map", "full-row"):
         with pytest.raises(VerificationError, match="would delete other values of n, s"):
             table.rewrite_deletes(encoding, min_input_files=1, verify=False).execute()

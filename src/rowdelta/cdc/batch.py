@@ -11,8 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.cdc.maintenance_policy import count_equality_deletes
 from rowdelta.cdc.progress import BatchProgress
 from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, SKIP, Shape
-from rowdelta.iceberg import marked
-from rowdelta.spark import in_session, quote
+from rowdelta.iceberg import mark_commits
+from rowdelta.spark import move_to_session, quote
 from rowdelta.verbs import Upsert
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def take_batch(stream: ChangeStream, table: Table, batch: DataFrame, mark: Batch
     """
     started = time.monotonic()
     handle = table._handle  # noqa: SLF001 - a table's own stream
-    records = stream.records.read(in_session(handle.gateway, batch), _read_shape(stream, table))
+    records = stream.records.read(move_to_session(handle.gateway, batch), _read_shape(stream, table))
     observed = Observation(f"rowdelta batch {mark.batch_id}")
     counted = records.observe(
         observed,
@@ -53,7 +53,7 @@ def take_batch(stream: ChangeStream, table: Table, batch: DataFrame, mark: Batch
             bad = records.observe("rowdelta bad records", F.count("*").alias("all")).where(F.col(BAD).isNotNull())
             stream.quarantine.store(bad, observed.get["bad"], mark, again=again)
 
-    with marked(handle, mark.on_commit):
+    with mark_commits(handle, mark.on_commit):
         result = upsert.execute_after(check)
     numbers = observed.get
     return BatchProgress(

@@ -17,7 +17,7 @@ from rowdelta.cdc.progress import make_terminal_listeners
 from rowdelta.cdc.quarantine import Quarantine, name_quarantine
 from rowdelta.cdc.records import DELETED, ORDER, select_deletes
 from rowdelta.cdc.running_stream import RunningStream
-from rowdelta.change import check_frame, sources_outside
+from rowdelta.change import check_frame, find_sources_outside
 from rowdelta.choices import ChangeFormat, Encoding, OnBad, Scope, Tie, check_choice
 from rowdelta.errors import InputError
 from rowdelta.iceberg import create_branch
@@ -229,7 +229,7 @@ def _combine_deletes(delete_when: str | Column | None) -> str | Column:
 
 
 def _check_key_tells_partition(handle: TableHandle, key: Sequence[str]) -> None:
-    outside = sources_outside(handle, key)
+    outside = find_sources_outside(handle, key)
     if outside:
         raise InputError(
             f"a delete of Debezium holds only its key, which does not determine the partition: {handle.name} is "

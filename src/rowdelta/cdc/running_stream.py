@@ -16,7 +16,7 @@ from rowdelta.cdc.batch_marks import BatchMark, find_last_number
 from rowdelta.cdc.maintenance_policy import count_equality_deletes
 from rowdelta.cdc.progress import BatchProgress, report
 from rowdelta.errors import CommitConflictError, RowDeltaError
-from rowdelta.spark import Py4JError, our_error
+from rowdelta.spark import Py4JError, translate_spark_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -105,7 +105,7 @@ class RunningStream:
             self._error = error
             if not self._is_stopped:
                 if isinstance(error, (PySparkException, Py4JError)):
-                    self._error = our_error(error, self._table._handle.spark)  # noqa: SLF001 - its own table
+                    self._error = translate_spark_error(error, self._table._handle.spark)  # noqa: SLF001 - its own table
                 raise
             if isinstance(error, RowDeltaError) and not _is_interruption(error):
                 raise error from None  # its causes would make the text long; see `_GivenUpError`
@@ -181,7 +181,7 @@ class RunningStream:
             if isinstance(self._error, RowDeltaError):
                 raise self._error from None  # its trace is Java's
             if self._error is None:  # Spark failed outside of a batch, for example in the source
-                raise our_error(error, self._table._handle.spark) from None  # noqa: SLF001 - its own table
+                raise translate_spark_error(error, self._table._handle.spark) from None  # noqa: SLF001 - its own table
             raise RowDeltaError(f"a batch failed: {type(self._error).__name__}: {self._error}") from self._error
         stopped = ended is None or bool(ended)
         if stopped:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from rowdelta.change.apply_change import apply, change_nothing, commit_rows, files_removed, publish
+from rowdelta.change.apply_change import change_nothing, commit_and_refresh, commit_rows, count_removed_files, publish
 from rowdelta.change.assignments import Value, compute_assignments, find_default, name_new_value, to_column
-from rowdelta.change.file_positions import DroppedPartitionError, FilePositions, dropped_partition
+from rowdelta.change.file_positions import DroppedPartitionError, FilePositions, find_dropped_partition
 from rowdelta.change.key_batches import HashedBatch, IntegerBatch, collect_integer_batches
-from rowdelta.change.key_files import key_values, write_hashed, write_rows, write_vector
+from rowdelta.change.key_files import make_key_array, write_hashed, write_rows, write_vector
 from rowdelta.change.key_input import KeyInput, bind_keys
-from rowdelta.change.key_scope import choose_scope, sources_outside
+from rowdelta.change.key_scope import choose_scope, find_sources_outside
 from rowdelta.change.key_writer import KeyDeletes, KeyWriter, describe_encodings, summarise_key_deletes
-from rowdelta.change.manifest_entries import as_content_file, stored_partition
+from rowdelta.change.manifest_entries import partition_to_json, to_content_file
 from rowdelta.change.merge_on_read import select_updated_rows
 from rowdelta.change.operation import Operation, Plan, Result, ResultT, with_translated_errors
 from rowdelta.change.plan_steps import describe_mode, describe_without_deletes, estimate_scan
@@ -59,8 +59,6 @@ __all__ = [
     "RowLocator",
     "Target",
     "Value",
-    "apply",
-    "as_content_file",
     "bind_keys",
     "can_collect_rows",
     "change_nothing",
@@ -70,32 +68,34 @@ __all__ = [
     "choose_scope",
     "collect_integer_batches",
     "collect_positions_in",
+    "commit_and_refresh",
     "commit_rows",
     "compute_assignments",
+    "count_removed_files",
     "describe_encodings",
     "describe_mode",
     "describe_without_deletes",
-    "dropped_partition",
     "estimate_scan",
-    "files_removed",
     "find_default",
+    "find_dropped_partition",
     "find_isolation",
     "find_mode",
+    "find_sources_outside",
     "fits_unchanged",
-    "key_values",
+    "make_key_array",
     "make_row_error",
     "name_new_value",
     "open_target",
+    "partition_to_json",
     "publish",
     "read_target_rows",
     "refuse_null",
     "select_updated_rows",
-    "sources_outside",
     "stage_change",
     "store_typed_value",
-    "stored_partition",
     "summarise_key_deletes",
     "to_column",
+    "to_content_file",
     "translate_row_errors",
     "with_translated_errors",
     "write_hashed",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import RowChange, Snapshot
 
 
-def apply(handle: TableHandle, change: RowChange) -> Snapshot:
+def commit_and_refresh(handle: TableHandle, change: RowChange) -> Snapshot:
     """Commits a change in one snapshot and refreshes Spark's view of the table."""
     snapshot = commit_change(handle, change)
     forget_keys(file.path for file in change.removed_deletes)
@@ -21,7 +21,7 @@ def apply(handle: TableHandle, change: RowChange) -> Snapshot:
     return snapshot
 
 
-def files_removed(snapshot: Snapshot) -> int:
+def count_removed_files(snapshot: Snapshot) -> int:
     """Counts the data files that a snapshot removed; another writer may have removed some of them before."""
     return int(snapshot.summary.get("deleted-data-files", 0))
 
@@ -58,14 +58,14 @@ def commit_rows(
         inserted: Rows that are new.
         updated: Rows that are replaced.
     """
-    snapshot = apply(handle, change)
+    snapshot = commit_and_refresh(handle, change)
     return Result(
         snapshot_id=snapshot.id,
         rows_deleted=deleted,
         rows_inserted=inserted,
         rows_updated=updated,
         data_files_added=0 if change.rows is None else len(change.rows),
-        data_files_removed=files_removed(snapshot),
+        data_files_removed=count_removed_files(snapshot),
         delete_files_added=len(change.deletes),
         delete_files_removed=len(change.removed_deletes),
         bytes_added=change.size_in_bytes,

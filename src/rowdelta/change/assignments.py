@@ -10,7 +10,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.change.stored_values import store_value
 from rowdelta.errors import InputError
-from rowdelta.spark import quote, sql_column
+from rowdelta.spark import parse_column, quote
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -38,7 +38,7 @@ def name_new_value(column: str) -> str:
 def find_default(column: T.StructField) -> Column:
     """Finds what a column gets in a new row that has no value for it: the default of the table, or null."""
     text = column.metadata.get("CURRENT_DEFAULT")
-    return (F.lit(None) if text is None else sql_column(text)).cast(column.dataType)
+    return (F.lit(None) if text is None else parse_column(text)).cast(column.dataType)
 
 
 def compute_assignments(

@@ -12,8 +12,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.change.target_snapshot import FILE, POSITION, list_written_columns
 from rowdelta.codec import bitmap_to_numpy
 from rowdelta.errors import CommitConflictError
-from rowdelta.iceberg import RowChange, later_deletes, parent_files, stage_rows
-from rowdelta.spark import arrow_frame, select_sql, sql_column
+from rowdelta.iceberg import RowChange, find_later_deletes, read_parent_files, stage_rows
+from rowdelta.spark import make_frame_from_arrow, parse_column, select_sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rowdelta.change.file_positions import FilePositions
     from rowdelta.change.target_snapshot import Target
-    from rowdelta.iceberg import Uncommitted, Validation
+    from rowdelta.iceberg import UncommittedSnapshot, Validation
 
 
 def rewrite_files(
@@ -45,7 +45,7 @@ def rewrite_files(
     )
 
 
-def _forbid_later_deletes(target: Target, paths: frozenset[str]) -> Callable[[Uncommitted], None]:
+def _forbid_later_deletes(target: Target, paths: frozenset[str]) -> Callable[[UncommittedSnapshot], None]:
     """Makes a check that no other writer has deleted rows of the touched files since.
 
     A later delete would not apply to the new files, which are younger. Iceberg checks only deletes of rows that match
@@ -54,9 +54,11 @@ def _forbid_later_deletes(target: Target, paths: frozenset[str]) -> Callable[[Un
     read = target.files
     assert read is not None
 
-    def check(made: Uncommitted) -> None:
+    def check(made: UncommittedSnapshot) -> None:
         later = (
-            [] if made.parent_id == read.snapshot.id else later_deletes(made.handle, read, parent_files(made), paths)
+            []
+            if made.parent_id == read.snapshot.id
+            else find_later_deletes(made.handle, read, read_parent_files(made), paths)
         )
         if later:
             raise CommitConflictError(
@@ -74,8 +76,8 @@ def _remaining_rows(target: Target, touched: Sequence[FilePositions]) -> DataFra
 
 
 def _is_touched() -> Column:
-    same_block = (F.col(FILE) == F.col("__rd_touched")) & (sql_column(f"{POSITION} >> 6") == F.col("__rd_block"))
-    return same_block & sql_column(f"getbit(__rd_word, cast({POSITION} & 63 as int)) = 1")
+    same_block = (F.col(FILE) == F.col("__rd_touched")) & (parse_column(f"{POSITION} >> 6") == F.col("__rd_block"))
+    return same_block & parse_column(f"getbit(__rd_word, cast({POSITION} & 63 as int)) = 1")
 
 
 def _positions_frame(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
@@ -87,4 +89,4 @@ def _positions_frame(target: Target, touched: Sequence[FilePositions]) -> DataFr
         words = np.bitwise_or.reduceat(np.uint64(1) << (positions & 63).astype(np.uint64), starts).view(np.int64)
         paths = pa.repeat(pa.scalar(file.path), len(starts))
         tables.append(pa.table({"__rd_touched": paths, "__rd_block": positions[starts] >> 6, "__rd_word": words}))
-    return arrow_frame(target.handle.spark, pa.concat_tables(tables))
+    return make_frame_from_arrow(target.handle.spark, pa.concat_tables(tables))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rowdelta.codec import bitmap_from_sorted, sorted_distinct
-from rowdelta.iceberg import position_rows
+from rowdelta.iceberg import read_positions
 from rowdelta.read import read_vectors
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def _read_position_files(handle: TableHandle, files: SnapshotFiles, paths: Abstr
     relevant = [e for e in older if e.referenced_data_file is None or e.referenced_data_file in paths]
     if not relevant or not paths:
         return {}
-    rows = position_rows(handle, files, relevant)
+    rows = read_positions(handle, files, relevant)
     table = rows.where(rows["file_path"].isin(list(paths))).toArrow()
     if not table.num_rows:
         return {}

@@ -56,7 +56,7 @@ class FilePositions:
         )
 
 
-def dropped_partition(handle: TableHandle, spec_id: int) -> str | None:
+def find_dropped_partition(handle: TableHandle, spec_id: int) -> str | None:
     """Finds a partition field whose source column was dropped: Iceberg can no longer write its values."""
     columns = handle.metadata.schema.by_id
     fields = handle.metadata.specs[spec_id].fields
@@ -69,6 +69,6 @@ def check_spec(handle: TableHandle, spec_id: int) -> None:
     Raises:
         DroppedPartitionError: The source column of a partition was dropped.
     """
-    name = dropped_partition(handle, spec_id)
+    name = find_dropped_partition(handle, spec_id)
     if name is not None:
         raise DroppedPartitionError(handle.name, name)

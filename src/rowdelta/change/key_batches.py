@@ -14,7 +14,7 @@ from rowdelta.change.row_errors import translate_row_errors
 from rowdelta.codec import sorted_distinct
 from rowdelta.encoding import BatchStatistics
 from rowdelta.read import integer_sql, locate_bit, unpack_words
-from rowdelta.spark import plain_values, select_sql, size_in_bytes
+from rowdelta.spark import convert_to_plain_values, estimate_size, select_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ class HashedBatch:
 
 def has_many_keys(keys: KeyInput) -> bool:
     """Whether Spark estimates more keys than the driver should hold one by one."""
-    return _FEW_BYTES < size_in_bytes(keys.frame) < _UNKNOWN_BYTES
+    return _FEW_BYTES < estimate_size(keys.frame) < _UNKNOWN_BYTES
 
 
 def measure_integer_keys(keys: KeyInput) -> list[BatchStatistics]:
@@ -90,7 +90,7 @@ def measure_integer_keys(keys: KeyInput) -> list[BatchStatistics]:
 def collect_integer_batches(keys: KeyInput) -> list[IntegerBatch]:
     """Collects integer keys: few one by one, many as one 64-bit word for every 64 neighbours."""
     number = integer_sql(keys.columns[0], "k0")
-    if size_in_bytes(keys.frame) <= _FEW_BYTES:
+    if estimate_size(keys.frame) <= _FEW_BYTES:
         return _collect_small_batch(keys, number)
     parts = keys.partition_names
     # A task for each core is enough: the shuffle that follows moves few words, and its cost grows with the tasks.
@@ -152,4 +152,4 @@ def _split_by_partition(table: pa.Table, parts: list[str]) -> Iterator[tuple[tup
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1)).tolist()
     for start, end in zip(starts, [*starts[1:], table.num_rows], strict=True):
         rows = table.slice(start, end - start)
-        yield tuple(plain_values(rows[name].slice(0, 1))[0] for name in parts), rows
+        yield tuple(convert_to_plain_values(rows[name].slice(0, 1))[0] for name in parts), rows

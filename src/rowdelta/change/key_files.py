@@ -19,8 +19,8 @@ from rowdelta.codec import (
     EqualityDeleteVector,
     PuffinWriter,
     bitmap_from_sorted,
-    encode_edv_file,
-    encode_hashed,
+    encode_equality_vector_file,
+    encode_hash_map,
     get_codec,
     read_blob,
     read_puffin,
@@ -28,7 +28,7 @@ from rowdelta.codec import (
 from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.iceberg import ContentFile, NewDelete, stage_key_files
 from rowdelta.read import INTEGER_TYPES
-from rowdelta.spark import json_values, select_sql
+from rowdelta.spark import convert_to_json_values, select_sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,10 +54,12 @@ def write_vector(handle: TableHandle, keys: KeyInput, batch: IntegerBatch, choic
         contains_null=batch.has_null,
         partition_spec_id=-1 if spec.is_unpartitioned else spec.id,
     )
-    return _write(handle, keys, batch, encode_edv_file(vector, created_by=CREATED_BY), DeleteEncoding.DELETION_VECTOR)
+    return _write(
+        handle, keys, batch, encode_equality_vector_file(vector, created_by=CREATED_BY), DeleteEncoding.DELETION_VECTOR
+    )
 
 
-def key_values(batch: IntegerBatch, column: Field) -> pa.Array:
+def make_key_array(batch: IntegerBatch, column: Field) -> pa.Array:
     """Makes values of the column from the keys of a batch, with a null last."""
     arrow_type = INTEGER_TYPES[column.type_name]
     values = pa.array(batch.keys).cast(pa.int32() if arrow_type.bit_width == 32 else pa.int64()).cast(arrow_type)  # noqa: PLR2004
@@ -67,7 +69,7 @@ def key_values(batch: IntegerBatch, column: Field) -> pa.Array:
 def write_rows(handle: TableHandle, keys: KeyInput, batch: IntegerBatch) -> NewDelete:
     """Writes integer keys to a standard equality delete file: sorted, distinct and delta-encoded."""
     column = keys.columns[0]
-    values = key_values(batch, column)
+    values = make_key_array(batch, column)
     id_of = {"PARQUET:field_id": str(column.id)}
     schema = pa.schema([pa.field(column.name, values.type, nullable=not column.required, metadata=id_of)])
     sink = pa.BufferOutputStream()
@@ -122,7 +124,7 @@ def _add_blob_place(handle: TableHandle, file: ContentFile, columns: Sequence[Fi
 
 
 def _partition(handle: TableHandle, keys: KeyInput, batch: IntegerBatch | HashedBatch) -> list[Any]:
-    return json_values(handle.metadata.partition_types.get(keys.spec.id, ()), batch.partition)
+    return convert_to_json_values(handle.metadata.partition_types.get(keys.spec.id, ()), batch.partition)
 
 
 def _bound(column: Field, value: int) -> bytes:
@@ -132,7 +134,7 @@ def _bound(column: Field, value: int) -> bytes:
 def write_hashed(handle: TableHandle, keys: KeyInput, batch: HashedBatch) -> NewDelete:
     """Writes keys of any type as a hash map: a bitmap of their hashes, and the keys themselves."""
     ids = [column.id for column in keys.columns]
-    payload = encode_hashed(batch.hashes, batch.keys)
+    payload = encode_hash_map(batch.hashes, batch.keys)
     properties = {
         "equality-field-ids": ",".join(map(str, ids)),
         "cardinality": str(batch.keys.num_rows),

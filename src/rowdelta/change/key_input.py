@@ -10,8 +10,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.change.key_scope import choose_scope
 from rowdelta.change.row_errors import refuse_null
 from rowdelta.errors import InputError
-from rowdelta.iceberg import PartitionSpec, unpartitioned_spec
-from rowdelta.spark import quote, sql_column
+from rowdelta.iceberg import PartitionSpec, ensure_unpartitioned_spec
+from rowdelta.spark import parse_column, quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +65,7 @@ class KeyInput:
 
     def with_spec(self, handle: TableHandle) -> KeyInput:
         """Binds the keys to a spec of the table; adds the spec if needed."""
-        return replace(self, spec=unpartitioned_spec(handle)) if self.adds_spec else self
+        return replace(self, spec=ensure_unpartitioned_spec(handle)) if self.adds_spec else self
 
 
 def bind_keys(handle: TableHandle, keys: DataFrame, key: str | Sequence[str], scope: str) -> KeyInput:
@@ -94,7 +94,7 @@ def bind_keys(handle: TableHandle, keys: DataFrame, key: str | Sequence[str], sc
     source_names = {column.id: f"s{i}" for i, column in enumerate(sources)}
     if not spec.is_unpartitioned:
         values = [_transform_sql(handle, part.transform, source_names.get(part.source_id)) for part in spec.fields]
-        frame = frame.select("*", *(sql_column(value).alias(f"p{i}") for i, value in enumerate(values)))
+        frame = frame.select("*", *(parse_column(value).alias(f"p{i}") for i, value in enumerate(values)))
     return KeyInput(frame, columns, spec, sources, reason)
 
 

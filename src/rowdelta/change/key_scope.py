@@ -29,7 +29,7 @@ def choose_scope(handle: TableHandle, key: Sequence[str], scope: str) -> tuple[s
         return "partition", "as asked; a key must never move to another partition"
     if scope == "global":
         return "global", "as asked"
-    outside = sources_outside(handle, key)
+    outside = find_sources_outside(handle, key)
     if outside:
         return "global", f"the key does not hold {', '.join(outside)}, so it does not say where the row is"
     if has_other_specs(handle):
@@ -37,7 +37,7 @@ def choose_scope(handle: TableHandle, key: Sequence[str], scope: str) -> tuple[s
     return "partition", "the key holds the partition columns"
 
 
-def sources_outside(handle: TableHandle, key: Sequence[str]) -> list[str]:
+def find_sources_outside(handle: TableHandle, key: Sequence[str]) -> list[str]:
     """Finds source columns of partitions that are not in the key."""
     spec, schema, rule = handle.metadata.spec, handle.metadata.schema, handle.name_rule
     sources = {schema.by_id[part.source_id].name for part in spec.fields if part.transform != "void"}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowdelta.iceberg import ContentFile
-from rowdelta.spark import json_values
+from rowdelta.spark import convert_to_json_values
 
 if TYPE_CHECKING:
     from rowdelta.iceberg import DataEntry, DeleteEntry, LiveData, TableHandle
 
 
-def as_content_file(handle: TableHandle, entry: DeleteEntry) -> ContentFile:
+def to_content_file(handle: TableHandle, entry: DeleteEntry) -> ContentFile:
     """Makes a delete file of a manifest entry, so that a commit can remove it."""
     return ContentFile(
         path=entry.path,
@@ -20,7 +20,7 @@ def as_content_file(handle: TableHandle, entry: DeleteEntry) -> ContentFile:
         file_size_in_bytes=entry.file_size_in_bytes,
         content=entry.content,
         spec_id=entry.spec_id,
-        partition=stored_partition(handle, entry),
+        partition=partition_to_json(handle, entry),
         equality_ids=list(entry.equality_ids) or None,
         referenced_data_file=entry.referenced_data_file if entry.is_deletion_vector else None,
         content_offset=entry.content_offset,
@@ -28,6 +28,6 @@ def as_content_file(handle: TableHandle, entry: DeleteEntry) -> ContentFile:
     )
 
 
-def stored_partition(handle: TableHandle, entry: DeleteEntry | DataEntry | LiveData) -> list[Any]:
+def partition_to_json(handle: TableHandle, entry: DeleteEntry | DataEntry | LiveData) -> list[Any]:
     """Writes the partition values of an entry as JSON values."""
-    return json_values(handle.metadata.partition_types[entry.spec_id], entry.partition)
+    return convert_to_json_values(handle.metadata.partition_types[entry.spec_id], entry.partition)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowdelta.change.position_deletes import describe_deletes
-from rowdelta.iceberg import scan_size
+from rowdelta.iceberg import measure_scan
 
 if TYPE_CHECKING:
     from rowdelta.iceberg import RowFilter, TableHandle
@@ -27,7 +27,7 @@ def estimate_scan(
 ) -> tuple[tuple[str, str], ...]:
     """Counts the files, rows and bytes that the predicate cannot rule out: to be scanned, or dropped."""
     snapshot = handle.metadata.snapshots[snapshot_id]
-    scan = scan_size(handle, snapshot_id, condition)
+    scan = measure_scan(handle, snapshot_id, condition)
     total = int(snapshot.summary.get("total-data-files", scan.files))
     return (
         ("filter", _describe_filter(condition)),

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from rowdelta.change.read_back import check_parquet
 from rowdelta.codec import bitmap_to_numpy
-from rowdelta.encoding import GRANULARITY_FILE, DeleteEncoding, FileContent, granularity_of
+from rowdelta.encoding import GRANULARITY_FILE, DeleteEncoding, FileContent, read_granularity
 from rowdelta.iceberg import ContentFile, NewDelete
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ POS_ID: Final = 2147483545
 
 def has_file_granularity(handle: TableHandle) -> bool:
     """Whether the table wants a delete file for each data file, rather than for each partition."""
-    return granularity_of(handle.metadata.properties) == GRANULARITY_FILE
+    return read_granularity(handle.metadata.properties) == GRANULARITY_FILE
 
 
 def write_position_files(handle: TableHandle, touched: Sequence[FilePositions]) -> list[NewDelete]:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowdelta.codec import HASH_BLOB_TYPE, BytesSource, decode_edv, decode_hashed, decode_vector, read_blob, read_puffin
+from rowdelta.codec import (
+    HASH_BLOB_TYPE,
+    BytesSource,
+    decode_deletion_vector,
+    decode_equality_vector,
+    decode_hash_map,
+    read_blob,
+    read_puffin,
+)
 from rowdelta.errors import FormatError
 from rowdelta.read import check_type
 
@@ -33,12 +41,12 @@ def check_stored_keys(file: ContentFile, columns: Sequence[Field], blob: BlobMet
         FormatError: They do not agree with the manifest entry.
     """
     if blob.type == HASH_BLOB_TYPE:
-        keys = decode_hashed(payload).keys
+        keys = decode_hash_map(payload).keys
         for column in columns:
             check_type(file.path, column, keys.schema.field(str(column.id)).type)
         _check_count(file, keys.num_rows)
     else:
-        vector = decode_edv(blob, payload)
+        vector = decode_equality_vector(blob, payload)
         _check_count(file, len(vector.bitmap) + vector.contains_null)
 
 
@@ -56,7 +64,7 @@ def check_vectors(path: str, data: bytes, bitmaps: Sequence[BitMap64]) -> None:
     source: Any = BytesSource(data)
     blobs = read_puffin(source).blobs
     same = len(blobs) == len(bitmaps) and all(
-        decode_vector(read_blob(source, blob)) == bitmap
+        decode_deletion_vector(read_blob(source, blob)) == bitmap
         for blob, bitmap in zip(blobs[:_VECTORS_DECODED], bitmaps, strict=False)
     )
     if not same:

@@ -11,12 +11,18 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.change.file_positions import FilePositions, check_spec
-from rowdelta.change.manifest_entries import stored_partition
+from rowdelta.change.manifest_entries import partition_to_json
 from rowdelta.change.target_snapshot import FILE, POSITION
-from rowdelta.codec import bitmap_from_sorted, sorted_distinct, spark_hashes
-from rowdelta.iceberg import partition_names
+from rowdelta.codec import bitmap_from_sorted, compute_spark_hashes, sorted_distinct
+from rowdelta.iceberg import list_partition_names
 from rowdelta.read import PARTITION, SPEC, locate_bit, unpack_words
-from rowdelta.spark import arrow_frame, json_values, plain_values, select_sql, sql_column
+from rowdelta.spark import (
+    convert_to_json_values,
+    convert_to_plain_values,
+    make_frame_from_arrow,
+    parse_column,
+    select_sql,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,10 +80,10 @@ class PathLocator(RowLocator):
         """Collects one record for each file, with one 64-bit word for every 64 neighbouring positions."""
         partition = PARTITION in self.names
         words = (
-            rows.withColumn("block", sql_column(_BLOCK))
+            rows.withColumn("block", parse_column(_BLOCK))
             .groupBy(FILE, "block")
             .agg(
-                F.bit_or(sql_column(_BIT)).alias("word"),
+                F.bit_or(parse_column(_BIT)).alias("word"),
                 F.first(SPEC).alias("spec_id"),
                 F.count("*").alias("rows"),
                 *([F.first(PARTITION).alias("partition")] if partition else []),
@@ -90,9 +96,9 @@ class PathLocator(RowLocator):
             F.collect_list(F.struct("block", "word")).alias("words"),
         )
         table = files.toArrow()
-        names, specs = partition_names(self.handle), self.handle.metadata.specs
+        names, specs = list_partition_names(self.handle), self.handle.metadata.specs
         types = self.handle.metadata.partition_types
-        partitions = plain_values(table["partition"]) if partition else [None] * table.num_rows
+        partitions = convert_to_plain_values(table["partition"]) if partition else [None] * table.num_rows
         located = []
         for index in range(table.num_rows):
             words_of = table["words"][index].values
@@ -105,7 +111,7 @@ class PathLocator(RowLocator):
                 FilePositions(
                     path=table[FILE][index].as_py(),
                     spec_id=spec_id,
-                    partition=tuple(json_values(types[spec_id], of_file)),
+                    partition=tuple(convert_to_json_values(types[spec_id], of_file)),
                     positions=bitmap_from_sorted(unpack_words(blocks, bits)),
                     rows=table["rows"][index].as_py(),
                 )
@@ -124,25 +130,27 @@ class ListedFilesLocator(RowLocator):
         self.handle = handle
         self.names = [CODE, POSITION]
         self.one_by_one = one_by_one
-        by_hash = dict(zip(spark_hashes([file.path for file in files]), files, strict=True))
+        by_hash = dict(zip(compute_spark_hashes([file.path for file in files]), files, strict=True))
         self._hashes_differ = len(by_hash) == len(files)
         self._files = by_hash if self._hashes_differ else dict(enumerate(files))
 
     def mark(self, rows: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
         """Selects the columns, and the hash or number of the file."""
         if self._hashes_differ:
-            return rows.select(*columns, sql_column(_HASH), POSITION)
+            return rows.select(*columns, parse_column(_HASH), POSITION)
         paths = pa.array([file.path for file in self._files.values()], pa.string())
-        numbers = arrow_frame(self.handle.spark, pa.table({_PATH: paths, CODE: pa.array(self._files, pa.int32())}))
-        with_paths = rows.select(*columns, sql_column(f"{FILE} AS {_PATH}"), POSITION)
+        numbers = make_frame_from_arrow(
+            self.handle.spark, pa.table({_PATH: paths, CODE: pa.array(self._files, pa.int32())})
+        )
+        with_paths = rows.select(*columns, parse_column(f"{FILE} AS {_PATH}"), POSITION)
         return with_paths.join(F.broadcast(numbers), _PATH).drop(_PATH)
 
     def collect(self, rows: DataFrame) -> list[FilePositions]:
         """Collects positions one by one, or as words of 64 neighbours."""
         if self.one_by_one:
             return self.group_positions(rows.select(*self.names).toArrow())
-        words = rows.groupBy(CODE, sql_column(_BLOCK).alias("block"))
-        table = words.agg(F.bit_or(sql_column(_BIT)).alias("word"), F.count("*").alias("rows")).toArrow()
+        words = rows.groupBy(CODE, parse_column(_BLOCK).alias("block"))
+        table = words.agg(F.bit_or(parse_column(_BIT)).alias("word"), F.count("*").alias("rows")).toArrow()
         return [
             self._positions_of(code, unpack_words(blocks, bits), int(counts.sum()))
             for code, (blocks, bits, counts) in group_by_code(table, ["block", "word", "rows"])
@@ -164,7 +172,7 @@ class ListedFilesLocator(RowLocator):
     def _positions_of(self, code: int, positions: npt.NDArray[np.int64], rows: int) -> FilePositions:
         file = self._files[code]
         check_spec(self.handle, file.spec_id)
-        values = tuple(stored_partition(self.handle, file))
+        values = tuple(partition_to_json(self.handle, file))
         return FilePositions(file.path, file.spec_id, values, bitmap_from_sorted(positions), rows)
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.change.row_errors import refuse_null
 from rowdelta.errors import InputError
-from rowdelta.spark import ansi_cast, can_store
+from rowdelta.spark import can_store, cast_strictly
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -58,7 +58,7 @@ class _Storage:
         if have.json() == want.json():
             return value
         if _to_nullable_json(have) == _to_nullable_json(want) == want.json():
-            return ansi_cast(self.handle.gateway, value, want)
+            return cast_strictly(self.handle.gateway, value, want)
         if isinstance(have, T.StructType) and isinstance(want, T.StructType):
             return F.when(value.isNotNull(), self._struct(value, have, want, name))
         if isinstance(have, T.ArrayType) and isinstance(want, T.ArrayType):
@@ -68,7 +68,7 @@ class _Storage:
             return F.map_from_entries(entries)
         if not can_store(self.handle.gateway, have, want):
             raise self._make_error()
-        return ansi_cast(self.handle.gateway, value, want)
+        return cast_strictly(self.handle.gateway, value, want)
 
     def _struct(self, value: Column, have: T.StructType, want: T.StructType, name: str) -> Column:
         fold = self.handle.name_rule.fold

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.change.row_locators import ListedFilesLocator, PathLocator
-from rowdelta.iceberg import is_read_as_it_is, partition_names
+from rowdelta.iceberg import is_read_from_table, list_partition_names
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -39,7 +39,7 @@ def read_target_rows(
     assert target.files is not None
     target.check_own_names()
     lineage = target.lineage if with_ids else []
-    plain = _can_list_files(target) and is_read_as_it_is(target.handle, target.files)
+    plain = _can_list_files(target) and is_read_from_table(target.handle, target.files)
     if plain and (target.files.has_row_ids or not lineage):
         return target.stored_rows(alias, lineage, skipping=skipping)
     return target.rows(alias, skipping=skipping)
@@ -71,5 +71,5 @@ def _can_list_files(target: Target) -> bool:
 
 
 def _rows_carry_partitions(handle: TableHandle) -> bool:
-    named = partition_names(handle)
+    named = list_partition_names(handle)
     return all(part.field_id in named for spec in handle.metadata.specs.values() for part in spec.fields)

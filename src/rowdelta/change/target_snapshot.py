@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from rowdelta.choices import Isolation, Mode, check_choice
 from rowdelta.errors import InputError, TableError
-from rowdelta.iceberg import SnapshotFiles, Validation, shadow, snapshot_files
-from rowdelta.read import check_clashes, check_deletes, check_names, hide_floats, live_rows, may_hide
+from rowdelta.iceberg import SnapshotFiles, Validation, read_snapshot_files, read_without_equality_deletes
+from rowdelta.read import build_live_rows, check_clashes, check_deletes, check_names, hide_floats, may_hide
 from rowdelta.spark import quote, select_sql
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Target:
     def _live_of(self, only: AbstractSet[str] | None) -> LiveRows:
         assert self.files is not None
         names = (FILE, POSITION, *(self.lineage if self.files.has_row_ids else []))
-        return live_rows(self.handle, self.files, self.handle.metadata.current_schema_id, names, only=only)
+        return build_live_rows(self.handle, self.files, self.handle.metadata.current_schema_id, names, only=only)
 
     def stored_rows(
         self, alias: str | None = None, lineage: Sequence[str] = (), *, skipping: Column | None = None
@@ -101,7 +101,7 @@ class Target:
         schema_id = self.handle.metadata.current_schema_id
         columns, places = self.handle.metadata.schema.fields, (FILE, POSITION, *lineage)
         check_names(self.handle, schema_id, places)
-        rows = shadow(self.handle, self.files, schema_id, []).frame
+        rows = read_without_equality_deletes(self.handle, self.files, schema_id, []).frame
         rows = rows if skipping is None else rows.where(skipping)
         if alias is None:
             return hide_floats(rows, columns)
@@ -140,7 +140,7 @@ def open_target(handle: TableHandle) -> Target:
     handle.check_locations()
     check_clashes(handle, handle.metadata.current_schema_id)
     head = handle.snapshot()
-    files = None if head is None else snapshot_files(handle, head)
+    files = None if head is None else read_snapshot_files(handle, head)
     if files is not None:
         check_deletes(handle.metadata, files)
     return Target(handle, files)

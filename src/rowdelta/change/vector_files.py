@@ -6,10 +6,10 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.change.existing_positions import read_existing_positions
-from rowdelta.change.manifest_entries import as_content_file
+from rowdelta.change.manifest_entries import to_content_file
 from rowdelta.change.read_back import check_vectors
 from rowdelta.change.written_deletes import Written
-from rowdelta.codec import Blob, PuffinWriter, encode_vector
+from rowdelta.codec import Blob, PuffinWriter, encode_deletion_vector
 from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.iceberg import ContentFile, NewDelete
 
@@ -41,10 +41,10 @@ def write_vectors(
             emptied.append(file)
             continue
         properties = {"referenced-data-file": file.path, "cardinality": str(len(merged))}
-        blob = Blob(DELETION_VECTOR, encode_vector(merged), fields=(ROW_POSITION_ID,), properties=properties)
+        blob = Blob(DELETION_VECTOR, encode_deletion_vector(merged), fields=(ROW_POSITION_ID,), properties=properties)
         written.append((file, merged, writer.add(blob)))
     old = [entry for entry in files.position_deletes if entry.referenced_data_file in paths]
-    replaced = [as_content_file(handle, entry) for entry in old]
+    replaced = [to_content_file(handle, entry) for entry in old]
     if not written:
         return Written([], replaced, emptied, {})
     data = writer.finish()

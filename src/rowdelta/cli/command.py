@@ -92,10 +92,10 @@ def _run(function: Callable[..., Any], values: dict[str, Any]) -> None:
     """Runs a command; what Spark and Java raise becomes a short error, with the original as its cause."""
     from pyspark.errors import PySparkException
 
-    from rowdelta.spark import Py4JError, our_error, quiet_pyspark
+    from rowdelta.spark import Py4JError, quiet_pyspark, translate_spark_error
 
     quiet_pyspark()
     try:
         function(**values)
     except (PySparkException, Py4JError) as error:
-        raise our_error(error) from error
+        raise translate_spark_error(error) from error

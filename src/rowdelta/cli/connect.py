@@ -10,7 +10,7 @@ from rowdelta._session import session
 from rowdelta._table import table
 from rowdelta.cli.catalog_options import CATALOG
 from rowdelta.errors import TableError
-from rowdelta.spark import remove_if_empty, split_name
+from rowdelta.spark import remove_at_exit_if_empty, split_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +35,7 @@ def open_spark(place: Place, *, delta: bool = False, make: bool = False) -> Spar
                 f"no warehouse at {place.warehouse}",
                 hint="name the folder that holds the namespaces; rowdelta sql 'CREATE ...' makes a new one",
             )
-        remove_if_empty(place.warehouse.absolute())
+        remove_at_exit_if_empty(place.warehouse.absolute())
     return session(place.warehouse, CATALOG, delta=delta, config=place.settings)
 
 

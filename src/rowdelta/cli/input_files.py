@@ -12,7 +12,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringTy
 
 from rowdelta.cli.options import READERS
 from rowdelta.errors import InputError
-from rowdelta.spark import Py4JError, java_causes, quiet_tasks, quote
+from rowdelta.spark import Py4JError, quiet_tasks, quote, read_java_causes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,7 @@ def _name_bad_lines(path: Path, spark: SparkSession) -> Iterator[None]:
 
 def _is_of_parser(error: PySparkException | Py4JError) -> bool:
     """Whether the JSON reader failed on the text of the file; a file can also be unreadable."""
-    return any("MALFORMED" in message or name.startswith("Json") for name, message in java_causes(error))
+    return any("MALFORMED" in message or name.startswith("Json") for name, message in read_java_causes(error))
 
 
 def _check_lines(path: Path) -> None:

@@ -116,14 +116,14 @@ def advise(table: TableName, place: Place, branch: Branch = "main", as_json: AsJ
     from rich.console import Console
 
     from rowdelta.cli.connect import open_table
-    from rowdelta.debt import advice_text, commands
+    from rowdelta.debt import format_advice, list_commands
 
     advice = open_table(table, place, branch).advise()
     if as_json:
-        lines = [commands(advice.table, item, place.words) for item in advice.recommendations]
+        lines = [list_commands(advice.table, item, place.words) for item in advice.recommendations]
         document = advice.to_dict()
         for item, shell in zip(document["recommendations"], lines, strict=True):
             item["shell"] = shell
         print_json(document)
     else:
-        Console(highlight=False).print(advice_text(advice, place.words), soft_wrap=True)
+        Console(highlight=False).print(format_advice(advice, place.words), soft_wrap=True)

@@ -17,7 +17,7 @@ import uuid
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from rowdelta._loading import INTERRUPTED, interrupted_line
+from rowdelta._loading import INTERRUPTED_EXIT_CODE, format_interrupted_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -132,11 +132,11 @@ def _end(command: _Command) -> None:
 
     def at_once(*_: object) -> None:
         kill_jvm()
-        os._exit(INTERRUPTED)
+        os._exit(INTERRUPTED_EXIT_CODE)
 
     signal.signal(signal.SIGINT, at_once)
     screen = sys.stderr
-    screen.write(interrupted_line())
+    screen.write(format_interrupted_line())
     screen.flush()
     # Errors from here on are caused by the interrupt.
     logging.disable(logging.CRITICAL)
@@ -156,4 +156,4 @@ def _end(command: _Command) -> None:
     if screen.isatty():
         screen.write(_SHOW_CURSOR)  # a progress bar hides it
         screen.flush()
-    os._exit(INTERRUPTED)
+    os._exit(INTERRUPTED_EXIT_CODE)

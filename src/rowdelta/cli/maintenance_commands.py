@@ -21,7 +21,7 @@ from rowdelta.cli.options import (
     parse_encoding,
 )
 from rowdelta.errors import InputError
-from rowdelta.maintenance import cutoff_ms, memory_bytes, size_in_bytes
+from rowdelta.maintenance import parse_cutoff, parse_memory, parse_size
 
 
 def _parse_options(texts: list[str]) -> dict[str, str]:
@@ -49,13 +49,13 @@ Verify = Annotated[
 OlderThan = Annotated[
     str | None,
     typer.Option(
-        "--older-than", help="A time (`2024-01-31`, UTC) or an age (`5d`, `36h`).", callback=check_with(cutoff_ms)
+        "--older-than", help="A time (`2024-01-31`, UTC) or an age (`5d`, `36h`).", callback=check_with(parse_cutoff)
     ),
 ]
 Memory = Annotated[
     str,
     typer.Option(
-        help="How much memory the positions of one group of files may take.", callback=check_with(memory_bytes)
+        help="How much memory the positions of one group of files may take.", callback=check_with(parse_memory)
     ),
 ]
 
@@ -133,7 +133,7 @@ def rewrite_deletes(
         str | None,
         typer.Option(
             help="About how large a file of position deletes may become, such as 64m.",
-            callback=check_with(lambda size: size_in_bytes("target_size", size)),
+            callback=check_with(lambda size: parse_size("target_size", size)),
         ),
     ] = None,
     verify: Verify = None,

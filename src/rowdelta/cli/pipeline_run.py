@@ -21,7 +21,7 @@ from rowdelta.cli.connect import full_name
 from rowdelta.cli.interrupts import finish_before_interrupt
 from rowdelta.cli.output import print_json
 from rowdelta.errors import InputError, TableError
-from rowdelta.spark import run_sql, string_literal
+from rowdelta.spark import quote_string, run_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -117,7 +117,7 @@ def _create(spark: SparkSession, name: str, columns: str, properties: dict[str, 
 
 
 def _listed(properties: dict[str, str]) -> str:
-    return ", ".join(f"{string_literal(key)}={string_literal(value)}" for key, value in properties.items())
+    return ", ".join(f"{quote_string(key)}={quote_string(value)}" for key, value in properties.items())
 
 
 def _source(spark: SparkSession, source: Source) -> DataFrame:

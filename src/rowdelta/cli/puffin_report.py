@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rowdelta.codec import (
-    EDV_V1,
-    EDV_V2,
+    EQUALITY_DELETE_VECTOR_V1,
+    EQUALITY_DELETE_VECTOR_V2,
     HASH_BLOB_TYPE,
     BlobMetadata,
     PathSource,
-    decode_edv,
-    decode_hashed,
-    decode_vector,
+    decode_deletion_vector,
+    decode_equality_vector,
+    decode_hash_map,
     read_blob,
     read_puffin,
 )
@@ -75,14 +75,14 @@ class _Values:
 
 def _read_values(blob: BlobMetadata, source: PathSource) -> _Values | None:
     """Reads the values of a blob of deletes; None for other blobs."""
-    if blob.type in {EDV_V1, EDV_V2}:
-        edv = decode_edv(blob, read_blob(source, blob))
+    if blob.type in {EQUALITY_DELETE_VECTOR_V1, EQUALITY_DELETE_VECTOR_V2}:
+        edv = decode_equality_vector(blob, read_blob(source, blob))
         return _Values(edv.bitmap, edv.value_min, edv.value_max)
     bitmap: BitMap | BitMap64
     if blob.type == DELETION_VECTOR_V1:
-        bitmap = decode_vector(read_blob(source, blob), cardinality=_read_cardinality(blob))
+        bitmap = decode_deletion_vector(read_blob(source, blob), cardinality=_read_cardinality(blob))
     elif blob.type == HASH_BLOB_TYPE:
-        bitmap = decode_hashed(read_blob(source, blob)).bitmap
+        bitmap = decode_hash_map(read_blob(source, blob)).bitmap
     else:
         return None
     return _Values(bitmap, bitmap.min(), bitmap.max()) if bitmap else _Values(bitmap, None, None)

@@ -105,7 +105,7 @@ def z85_decode(text: str) -> bytes:
     return bytes(result)
 
 
-def dv_path(descriptor: DeletionVectorDescriptor) -> str:
+def delta_vector_path(descriptor: DeletionVectorDescriptor) -> str:
     """Return the path of the descriptor's file: relative to the table for `u`, absolute for `p`.
 
     Examples:
@@ -127,7 +127,7 @@ def dv_path(descriptor: DeletionVectorDescriptor) -> str:
     return f"{prefix}/{name}" if prefix else name
 
 
-def to_vector_blob(descriptor: DeletionVectorDescriptor, source: Source | None = None) -> bytes:
+def convert_to_deletion_vector(descriptor: DeletionVectorDescriptor, source: Source | None = None) -> bytes:
     """Return the descriptor's vector as a framed Iceberg `deletion-vector-v1` blob.
 
     A vector in a file is copied as it is, an inline one gets its frame. Everything is checked: magic, checksum,
@@ -146,7 +146,7 @@ def to_vector_blob(descriptor: DeletionVectorDescriptor, source: Source | None =
     return blob
 
 
-def decode_dv(descriptor: DeletionVectorDescriptor, source: Source | None = None) -> BitMap64:
+def decode_delta_vector(descriptor: DeletionVectorDescriptor, source: Source | None = None) -> BitMap64:
     """Decode the descriptor's vector; the arguments are those of `to_vector_blob`.
 
     Examples:
@@ -164,7 +164,7 @@ def _read(descriptor: DeletionVectorDescriptor, source: Source | None) -> tuple[
         blob = None
     else:
         if source is None:
-            raise FormatError(f"Delta deletion vector lies in file {dv_path(descriptor)!r}: give its source")
+            raise FormatError(f"Delta deletion vector lies in file {delta_vector_path(descriptor)!r}: give its source")
         blob = _read_file_blob(descriptor, source)
         content = bytes(unframe(blob))
     if content.startswith(_NATIVE_MAGIC):

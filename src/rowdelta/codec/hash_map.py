@@ -48,7 +48,7 @@ class HashedKeys:
     keys: pa.Table
 
 
-def fold(hashes: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+def fold_hashes(hashes: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
     """Fold 64-bit hashes to 32 bits: the upper half xor the lower half.
 
     Examples:
@@ -61,7 +61,7 @@ def fold(hashes: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
     return (unsigned ^ unsigned >> np.uint64(32)).astype(np.uint32)
 
 
-def encode_hashed(hashes: npt.NDArray[Any], keys: pa.Table) -> bytes:
+def encode_hash_map(hashes: npt.NDArray[Any], keys: pa.Table) -> bytes:
     """Store keys with their hashes.
 
     Args:
@@ -83,13 +83,13 @@ def encode_hashed(hashes: npt.NDArray[Any], keys: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, keys.schema) as stream:
         stream.write_table(keys)
-    bitmap = encode32(BitMap(fold(hashes)))
+    bitmap = encode32(BitMap(fold_hashes(hashes)))
     packed = compress("zstd", sink.getvalue())
     content = _HEADER.pack(_MAGIC, len(bitmap), len(packed)) + bitmap + packed
     return content + _CRC.pack(crc32(content))
 
 
-def decode_hashed(blob: Buffer, *, limit: int = DEFAULT_LIMIT) -> HashedKeys:
+def decode_hash_map(blob: Buffer, *, limit: int = DEFAULT_LIMIT) -> HashedKeys:
     """Read keys and hashes back after checking everything about them.
 
     Args:

@@ -117,7 +117,7 @@ def get(name: str) -> KeyCodec:
     return _codecs[name]
 
 
-def codec_for(type_name: str) -> KeyCodec:
+def find_codec(type_name: str) -> KeyCodec:
     """Find the default codec of an Iceberg type.
 
     Examples:

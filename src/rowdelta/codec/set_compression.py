@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 
 from rowdelta.codec.bitmaps import bitmap_from_sorted, bitmap_to_numpy
-from rowdelta.codec.deletion_vector import decode_vector, encode_vector
+from rowdelta.codec.deletion_vector import decode_deletion_vector, encode_deletion_vector
 from rowdelta.codec.frame_compression import compress, decompress
 from rowdelta.codec.roaring import JAVA_HIGH_KEY_LIMIT
 from rowdelta.errors import FormatError
@@ -55,13 +55,13 @@ class RoaringSet:
 
     def encode(self, bitmap: BitMap64, *, high_key_limit: int = JAVA_HIGH_KEY_LIMIT) -> bytes:
         """Store a set."""
-        return encode_vector(bitmap, high_key_limit=high_key_limit)
+        return encode_deletion_vector(bitmap, high_key_limit=high_key_limit)
 
     def decode(
         self, data: Buffer, *, cardinality: int | None = None, high_key_limit: int = JAVA_HIGH_KEY_LIMIT
     ) -> BitMap64:
         """Read a set back."""
-        return decode_vector(data, cardinality=cardinality, high_key_limit=high_key_limit)
+        return decode_deletion_vector(data, cardinality=cardinality, high_key_limit=high_key_limit)
 
 
 class DeltaZstdSet:

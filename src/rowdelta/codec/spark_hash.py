@@ -18,7 +18,7 @@ _WORD: Final = 4
 _AT_ONCE: Final = 4096
 
 
-def spark_hashes(texts: Sequence[str]) -> list[int]:
+def compute_spark_hashes(texts: Sequence[str]) -> list[int]:
     """Compute Spark's `hash` of each text.
 
     Examples:

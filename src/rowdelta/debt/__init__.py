@@ -8,7 +8,7 @@ from rowdelta.debt.delete_debt import DeleteDebt
 from rowdelta.debt.measure import Debt, measure_debt
 from rowdelta.debt.recommendation import Recommendation
 from rowdelta.debt.schedule import TableAdvice, advise
-from rowdelta.debt.schedule_text import advice_text, commands
+from rowdelta.debt.schedule_text import format_advice, list_commands
 
 __all__ = [
     "Advice",
@@ -17,8 +17,8 @@ __all__ = [
     "ReadCost",
     "Recommendation",
     "TableAdvice",
-    "advice_text",
     "advise",
-    "commands",
+    "format_advice",
+    "list_commands",
     "measure_debt",
 ]

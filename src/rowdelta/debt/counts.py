@@ -11,7 +11,14 @@ from rowdelta.debt.costs import estimate_bitmap_bytes, estimate_iceberg_cost, es
 from rowdelta.debt.debt_parts import FileDebt, KindDebt, PartitionDebt
 from rowdelta.debt.history import index_commit_times
 from rowdelta.encoding import DeleteEncoding, FileContent
-from rowdelta.iceberg import Inventory, comparable, encoding_of, partition_text, scope, take_inventory
+from rowdelta.iceberg import (
+    DeleteFileIndex,
+    build_delete_index,
+    decode_bound,
+    format_partition,
+    partition_key,
+    read_encoding,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -90,12 +97,12 @@ class _Delete:
 
 def count_debt(handle: TableHandle, snapshot: Snapshot | None) -> Counted:
     """Reads the manifests of a snapshot and counts its deletes."""
-    inventory = Inventory(handle.metadata, [], []) if snapshot is None else take_inventory(handle, snapshot)
+    inventory = DeleteFileIndex(handle.metadata, [], []) if snapshot is None else build_delete_index(handle, snapshot)
     counter = _Counter(handle, inventory)
     times = index_commit_times(handle)
     for live, data_files in zip(inventory.deletes, inventory.matches(), strict=True):
         entry = live.entry
-        kind = (entry.content, encoding_of(handle, entry))
+        kind = (entry.content, read_encoding(handle, entry))
         age = times(entry.sequence_number)
         counter.keys |= {entry.equality_ids} if entry.equality_ids else set()
         counter.add(
@@ -107,15 +114,15 @@ def count_debt(handle: TableHandle, snapshot: Snapshot | None) -> Counted:
 class _Counter:
     """The running counts of a snapshot's deletes."""
 
-    def __init__(self, handle: TableHandle, inventory: Inventory) -> None:
+    def __init__(self, handle: TableHandle, inventory: DeleteFileIndex) -> None:
         self._data = data = inventory.data
         self._rows = np.array([file.records for file in data], dtype=np.float64)
         self._sizes = np.array([file.size_in_bytes for file in data], dtype=np.float64)
-        scopes = [scope(file.spec_id, file.partition) for file in data]
+        scopes = [partition_key(file.spec_id, file.partition) for file in data]
         places = dict(zip(scopes, data, strict=True))
         numbers = {place: number for number, place in enumerate(places)}
         self._partition_of = np.array([numbers[place] for place in scopes], dtype=np.int64)
-        self._names = [partition_text(handle.metadata, file.spec_id, file.partition) for file in places.values()]
+        self._names = [format_partition(handle.metadata, file.spec_id, file.partition) for file in places.values()]
         self._by_file, self._by_partition, self._by_table = _Tally(len(data)), _Tally(len(places)), _Tally(1)
         self._kinds = {kind: _KindCount() for kind in _KINDS}
         self._columns = handle.metadata.schema.by_id
@@ -255,7 +262,7 @@ def _estimate_memory(handle: TableHandle, delete: LiveDelete) -> int:
     if len(entry.equality_ids) == 1 and column is not None and column.type_name in _WHOLE_NUMBERS:
         metrics = delete.metrics.get(column.id)
         low, high = (
-            comparable(column.type_name, b) for b in ((metrics.lower, metrics.upper) if metrics else (None,) * 2)
+            decode_bound(column.type_name, b) for b in ((metrics.lower, metrics.upper) if metrics else (None,) * 2)
         )
         # Without bounds the keys could be anywhere: each may need a container of its own.
         span = 1 << 63 if low is None or high is None else high - low + 1

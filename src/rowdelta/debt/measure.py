@@ -15,7 +15,7 @@ from rowdelta.debt.costs import ReadCost, estimate_scan_seconds
 from rowdelta.debt.counts import count_debt
 from rowdelta.debt.history import Commit, OldSnapshots, find_old_snapshots, list_commits
 from rowdelta.encoding import FileContent
-from rowdelta.iceberg import snapshot_files
+from rowdelta.iceberg import read_snapshot_files
 from rowdelta.read import check_vectors
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def measure_debt(
     started = time.monotonic()
     handle.refresh()
     snapshot = handle.snapshot(snapshot_id)
-    files = snapshot_files(handle, snapshot) if verify and snapshot is not None else None
+    files = read_snapshot_files(handle, snapshot) if verify and snapshot is not None else None
     if files is not None:
         check_vectors(handle, files.position_deletes)
     now_ms = int(time.time() * 1000)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rowdelta.debt.schedule import TableAdvice
 
 
-def advice_text(advice: TableAdvice, place: Sequence[str] = ()) -> Text:
+def format_advice(advice: TableAdvice, place: Sequence[str] = ()) -> Text:
     """Formats all recommendations; print them with `soft_wrap=True`, so that commands can be copied whole.
 
     Args:
@@ -33,11 +33,11 @@ def advice_text(advice: TableAdvice, place: Sequence[str] = ()) -> Text:
         lines += ["", f"[bold]{item.topic}[/]: {escape(item.choice)}", f"  why       {escape(item.reason)}"]
         if item.estimate:
             lines.append(f"  estimate  {escape(item.estimate)}")
-        lines += [f"  [cyan]{escape(line)}[/]" for line in commands(advice.table, item, place)]
+        lines += [f"  [cyan]{escape(line)}[/]" for line in list_commands(advice.table, item, place)]
     return Text.from_markup("\n".join(lines))
 
 
-def commands(table: str, item: Recommendation, place: Sequence[str] = ()) -> list[str]:
+def list_commands(table: str, item: Recommendation, place: Sequence[str] = ()) -> list[str]:
     """Lists the commands of a recommendation, as typed into a shell.
 
     Examples:

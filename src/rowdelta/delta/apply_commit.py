@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rowdelta.change import apply
+from rowdelta.change import commit_and_refresh
 from rowdelta.delta.commit_batches import batch_commits, list_added_paths
 from rowdelta.delta.counts import Counts, count_change
 from rowdelta.delta.data_files import convert_added_files, convert_deleted_rows
@@ -25,7 +25,7 @@ from rowdelta.delta.sync_properties import (
 from rowdelta.delta.table_layout import plan_layout, read_layout
 from rowdelta.delta.vectors import VectorCopier
 from rowdelta.errors import TableError
-from rowdelta.iceberg import RowChange, Validation, build_row_filter, snapshot_files, update_table
+from rowdelta.iceberg import RowChange, Validation, build_row_filter, read_snapshot_files, update_table
 from rowdelta.maintenance import restore_vector_offsets
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rowdelta.delta.actions import DeltaCommit
     from rowdelta.delta.progress import OnDeltaProgress
     from rowdelta.delta.table_layout import Layout
-    from rowdelta.iceberg import ContentFile, NewDelete, TableHandle, TableUpdate, Uncommitted
+    from rowdelta.iceberg import ContentFile, NewDelete, TableHandle, TableUpdate, UncommittedSnapshot
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class CommitApplier:
     def replace_all(self, commit: DeltaCommit, properties: Mapping[str, str] | None = None) -> Counts:
         """Makes the table have exactly the files of a commit, whatever it has now, in one snapshot."""
         head = self._handle.snapshot()
-        files = None if head is None else snapshot_files(self._handle, head)
+        files = None if head is None else read_snapshot_files(self._handle, head)
         if files is not None:
             restore_vector_offsets(self._handle, files)
         old, old_deletes = load_data_files(self._handle), load_delete_files(self._handle)
@@ -167,7 +167,7 @@ class CommitApplier:
             update=replace(update, properties={**update.properties, SNAPSHOT_VERSION: str(commit.version)}),
             operation=_name_operation(commit, added, removed, deletes, old_deletes),
         )
-        snapshot = apply(handle, change)
+        snapshot = commit_and_refresh(handle, change)
         self._existing_paths.follow(snapshot.id, changes.added.keys(), {file.path for file in removed})
         self._current = replace(layout, changed=False)
         return count_change(snapshot.id, change, changes.vectors.values(), copier.bytes_copied)
@@ -200,7 +200,7 @@ class CommitApplier:
         """The validation of a commit: the table must have had every file that Delta removed."""
         head = self._handle.snapshot()
 
-        def check(made: Uncommitted) -> None:
+        def check(made: UncommittedSnapshot) -> None:
             newest = max(record["sequence_number"] for record in made.listing.records)
             own = [r for r in made.listing.records if not r["content"] and r["sequence_number"] == newest]
             deleted = sum(record["deleted_files_count"] for record in own)

@@ -10,7 +10,7 @@ from rowdelta.delta.log import can_hadoop_read
 from rowdelta.delta.statistics import Metrics, parse_statistics
 from rowdelta.delta.vectors import DeletedRows
 from rowdelta.errors import TableError
-from rowdelta.iceberg import ContentFile, footer_files, read_parquet_footers
+from rowdelta.iceberg import ContentFile, read_footer_metrics, read_parquet_footers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -125,7 +125,7 @@ class FileConverter:
     def _convert_batch(self, adds: Mapping[str, AddFile]) -> list[ContentFile]:
         from_log = self._parse_log_metrics(adds) if self._stats == "log" else {}
         without = [path for path in adds if path not in from_log]
-        footers = footer_files(self._handle, without, self._layout.schema.name_mapping)
+        footers = read_footer_metrics(self._handle, without, self._layout.schema.name_mapping)
         from_footer = dict(zip(without, footers, strict=True)) if without else {}
         files = []
         for path, add in adds.items():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowdelta.change import as_content_file, stored_partition
-from rowdelta.iceberg import ContentFile, held_paths, snapshot_files, take_inventory
+from rowdelta.change import partition_to_json, to_content_file
+from rowdelta.iceberg import ContentFile, build_delete_index, find_live_paths, read_snapshot_files
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -26,7 +26,7 @@ class ExistingPaths:
     def look_up(self, paths: AbstractSet[str]) -> None:
         """Looks up files, so that later questions about them read nothing."""
         self._snapshot_id = self._find_head_id()
-        self._asked, self._existing = paths, held_paths(self._handle, paths)
+        self._asked, self._existing = paths, find_live_paths(self._handle, paths)
 
     def select(self, paths: AbstractSet[str]) -> AbstractSet[str]:
         """The paths among these that the newest snapshot has."""
@@ -55,9 +55,9 @@ def load_data_files(handle: TableHandle, paths: Collection[str] | None = None) -
             record_count=file.records,
             file_size_in_bytes=file.size_in_bytes,
             spec_id=file.spec_id,
-            partition=stored_partition(handle, file),
+            partition=partition_to_json(handle, file),
         )
-        for file in take_inventory(handle, head).data
+        for file in build_delete_index(handle, head).data
         if paths is None or file.path in paths
     }
 
@@ -65,6 +65,6 @@ def load_data_files(handle: TableHandle, paths: Collection[str] | None = None) -
 def load_delete_files(handle: TableHandle) -> list[ContentFile]:
     """Every live delete file, those of other writers included, as files that a commit can remove."""
     head = handle.snapshot()
-    files = None if head is None else snapshot_files(handle, head)
+    files = None if head is None else read_snapshot_files(handle, head)
     entries = () if files is None else (*files.position_deletes, *files.equality_deletes)
-    return [as_content_file(handle, entry) for entry in entries]
+    return [to_content_file(handle, entry) for entry in entries]

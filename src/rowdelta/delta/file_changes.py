@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rowdelta.delta.existing_files import load_data_files
 from rowdelta.delta.paths import index_by_path
 from rowdelta.errors import TableError
-from rowdelta.iceberg import ContentFile, held_deletes
+from rowdelta.iceberg import ContentFile, find_live_deletes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,7 +83,7 @@ def load_replaced_deletes(handle: TableHandle, version: int, changes: FileChange
 
     To Delta, a file with another vector is another file, and an action for one does nothing to the other.
     """
-    old = held_deletes(handle, changes.replaced.keys())
+    old = find_live_deletes(handle, changes.replaced.keys())
     rows = Counter[str]()
     for file in old:
         rows[file.referenced_data_file or ""] += file.record_count

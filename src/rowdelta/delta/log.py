@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import InputError, SessionError, TableError
-from rowdelta.spark import DELTA_PACKAGE, Gateway, JavaError, is_missing, java_message, java_name, select_sql
+from rowdelta.spark import DELTA_PACKAGE, Gateway, JavaError, is_missing, read_java_message, read_java_name, select_sql
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,7 +76,7 @@ class DeltaSnapshot:
         try:
             return select_sql(DataFrame(self._snapshot.allFiles().toDF(), self._spark), *_COLUMNS).toArrow()
         except JavaError as error:
-            raise TableError(f"cannot read the Delta log: {java_message(error)}") from error
+            raise TableError(f"cannot read the Delta log: {read_java_message(error)}") from error
 
 
 class DeltaLog:
@@ -97,7 +97,7 @@ class DeltaLog:
             self._log = package.DeltaLog.forTable(self._gateway.session, path)
             exists = bool(self._log.tableExists())
         except JavaError as error:
-            text = f"{java_name(error)}: {java_message(error)}"
+            text = f"{read_java_name(error)}: {read_java_message(error)}"
             hint = (
                 "Delta Lake reads through Hadoop: give Spark the package of this file system and its setting "
                 "spark.hadoop.fs.<scheme>.impl, or use a scheme that Hadoop knows, such as s3a"
@@ -123,7 +123,7 @@ class DeltaLog:
             return DeltaSnapshot(self._spark, self._log.getSnapshotAt(version, self._none, self._none, False))
         except JavaError as error:
             raise InputError(
-                f"version {version} of the Delta table cannot be read: {java_message(error)}",
+                f"version {version} of the Delta table cannot be read: {read_java_message(error)}",
                 hint="DESCRIBE HISTORY lists its versions; old ones are cleaned up after a while",
             ) from error
 
@@ -133,7 +133,7 @@ class DeltaLog:
             files = self._log.getChangeLogFiles(first, last, self._none, False).toIndexedSeq()
             pairs = [files.apply(index) for index in range(files.size())]
         except JavaError as error:
-            raise TableError(f"cannot list the Delta log: {java_message(error)}") from error
+            raise TableError(f"cannot list the Delta log: {read_java_message(error)}") from error
         statuses = [(int(pair.productElement(0)), pair.productElement(1)) for pair in pairs]
         return [
             LogFile(version, str(status.getPath().toString()), int(status.getModificationTime()))
@@ -150,7 +150,7 @@ class DeltaLog:
             finally:
                 stream.close()
         except JavaError as error:
-            raise TableError(f"cannot read {file.path}: {java_message(error)}") from error
+            raise TableError(f"cannot read {file.path}: {read_java_message(error)}") from error
 
 
 def can_hadoop_read(spark: SparkSession, path: str) -> bool:

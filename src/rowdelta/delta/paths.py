@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from rowdelta.codec import DeletionVectorDescriptor, dv_path
+from rowdelta.codec import DeletionVectorDescriptor, delta_vector_path
 from rowdelta.errors import FormatError
 
 if TYPE_CHECKING:
@@ -67,5 +67,5 @@ def resolve_vector_path(root: str, vector: DeletionVectorDescriptor) -> str:
         >>> resolve_vector_path("s3://lake/t", DeletionVectorDescriptor("u", "ab^-aqEH.-t@S}K{vb[*k^", 4, 40, 6))
         's3://lake/t/ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin'
     """
-    path = dv_path(vector)
+    path = delta_vector_path(vector)
     return resolve_data_path(root, path) if vector.storage_type == _ABSOLUTE_VECTOR else f"{root.rstrip('/')}/{path}"

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.change import DELETION_VECTOR, ROW_POSITION_ID, FilePositions, write_position_file
-from rowdelta.codec import FRAME_BYTES, Blob, PuffinWriter, decode_dv, to_vector_blob
+from rowdelta.codec import FRAME_BYTES, Blob, PuffinWriter, convert_to_deletion_vector, decode_delta_vector
 from rowdelta.delta.paths import resolve_vector_path
 from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.errors import FormatError
@@ -109,7 +109,7 @@ class VectorCopier:
         writer, size = PuffinWriter(created_by="rowdelta"), 0
         placed: list[tuple[DeletedRows, BlobMetadata]] = []
         for item, window in vectors:
-            payload = to_vector_blob(item.vector, window)
+            payload = convert_to_deletion_vector(item.vector, window)
             properties = {"referenced-data-file": item.path, "cardinality": str(item.vector.cardinality)}
             blob = Blob(DELETION_VECTOR, payload, fields=(ROW_POSITION_ID,), properties=properties)
             placed.append((item, writer.add(blob)))
@@ -152,7 +152,7 @@ class VectorCopier:
     def _write_positions(self, vectors: Iterator[tuple[DeletedRows, _FileWindow | None]]) -> Iterator[list[NewDelete]]:
         """Writes one file of positions for each data file, so that each can be replaced alone."""
         for item, window in vectors:
-            positions = decode_dv(item.vector, window)
+            positions = decode_delta_vector(item.vector, window)
             if not positions:
                 continue
             rows = FilePositions(item.path, item.spec_id, tuple(item.partition), positions, len(positions))

@@ -98,11 +98,11 @@ class DeleteProperties:
             equality_vector_max_sparsity=_read_positive(properties, EQUALITY_VECTOR_MAX_SPARSITY, DEFAULT_MAX_SPARSITY),
             hash_map_enabled=_read_boolean(properties, HASH_MAP_ENABLED, default=False),
             vector_compression=_read_word(properties, VECTOR_COMPRESSION, COMPRESSIONS, COMPRESSION_ROARING),
-            granularity=granularity_of(properties),
+            granularity=read_granularity(properties),
         )
 
 
-def granularity_of(properties: Mapping[str, str]) -> str:
+def read_granularity(properties: Mapping[str, str]) -> str:
     """Read what one position delete file of a version 2 table covers.
 
     Examples:

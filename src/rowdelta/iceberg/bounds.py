@@ -17,7 +17,7 @@ _LITTLE_ENDIAN: Final = {
 _AS_BYTES: Final = ("string", "binary", "fixed")
 
 
-def comparable(type_name: str, value: bytes | None) -> Any:
+def decode_bound(type_name: str, value: bytes | None) -> Any:
     r"""Converts a bound to a value that can be ordered; None if it is missing or has no meaning.
 
     Bounds of floating-point columns omit NaN, which is a key like any other. So they exclude nothing.

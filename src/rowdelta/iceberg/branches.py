@@ -9,7 +9,7 @@ from rowdelta.errors import CommitConflictError, InputError, RowDeltaError
 from rowdelta.iceberg.expire import find_added_files
 from rowdelta.iceberg.file_removal import delete_from_storage
 from rowdelta.iceberg.metadata_commit import commit_metadata
-from rowdelta.spark import JavaError, java_message
+from rowdelta.spark import JavaError, read_java_message
 
 if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
@@ -100,7 +100,7 @@ def drop_branch(handle: TableHandle, name: str, *, start_id: int | None = None) 
 
 
 def _read_message(error: Exception) -> str:
-    return error.message if isinstance(error, RowDeltaError) else java_message(error)
+    return error.message if isinstance(error, RowDeltaError) else read_java_message(error)
 
 
 def _remove_branch(handle: TableHandle, name: str, start_id: int | None) -> None:

@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rowdelta.iceberg.commit_retries import LostRaceError
-from rowdelta.iceberg.row_change import Uncommitted
+from rowdelta.iceberg.row_change import UncommittedSnapshot
 from rowdelta.iceberg.snapshot_update import make_snapshot_update, use_calling_thread
 from rowdelta.iceberg.snapshots import parse_snapshot
 from rowdelta.iceberg.vector_manifests import VectorManifests
@@ -113,7 +113,7 @@ class CommitAttempt:
         self._written += [snapshot["manifest-list"], *(record["manifest_path"] for record in mine)]
         wait()
         if validation is not None and validation.further is not None:
-            validation.further(Uncommitted(handle, listing, snapshot.get("parent-snapshot-id")))
+            validation.further(UncommittedSnapshot(handle, listing, snapshot.get("parent-snapshot-id")))
         # The snapshot must follow the metadata that it is committed to, even if another thread uses this table object.
         if snapshot["sequence-number"] != base.lastSequenceNumber() + 1:
             raise LostRaceError

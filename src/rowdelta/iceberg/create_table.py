@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowdelta.errors import TableError
 from rowdelta.iceberg.metadata_document import make_schema
-from rowdelta.spark import Gateway, JavaError, java_message, java_name
+from rowdelta.spark import Gateway, JavaError, read_java_message, read_java_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ class NewTable:
 
 
 def _translate_error(name: str, error: Exception) -> TableError:
-    error_name, text = java_name(error), java_message(error)
+    error_name, text = read_java_name(error), read_java_message(error)
     if "NoSuchNamespace" in error_name:
         return TableError(f"cannot make {name}: {text}", hint="CREATE NAMESPACE first")
     if "custom location" in text:

@@ -32,7 +32,7 @@ _POSITION_FIELDS: Final[list[dict[str, Any]]] = [
 ]
 
 
-def delete_rows(
+def read_delete_keys(
     handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], field_ids: Iterable[int]
 ) -> DataFrame:
     """The keys in some equality delete files, and the metadata column `_file`, which names the file.
@@ -46,7 +46,7 @@ def delete_rows(
     return _read_rows(handle, files, entries, _prune_fields(_list_fields(handle), set(field_ids)))
 
 
-def position_rows(handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry]) -> DataFrame:
+def read_positions(handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry]) -> DataFrame:
     """The `file_path` and `pos` in some position delete files."""
     return _read_rows(handle, files, entries, _POSITION_FIELDS)
 
@@ -90,8 +90,8 @@ def _prune_fields(fields: list[dict[str, Any]], wanted: set[int]) -> list[dict[s
     return pruned
 
 
-def column_path(handle: TableHandle, field_id: int) -> str:
-    """The SQL of a key column in the frame of `delete_rows`."""
+def find_column_path(handle: TableHandle, field_id: int) -> str:
+    """The SQL of a key column in the frame of `read_delete_keys`."""
     path = _find_path(_list_fields(handle), field_id)
     if path is None:
         raise TableError(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
 
 
-class Inventory:
+class DeleteFileIndex:
     """The live files of a snapshot."""
 
     def __init__(self, metadata: TableMetadata, data: Sequence[LiveData], deletes: Sequence[LiveDelete]) -> None:
@@ -65,7 +65,7 @@ class Inventory:
         """The data files of each partition, oldest first."""
         members: dict[Any, list[int]] = defaultdict(list)
         for index in self._order.tolist():
-            members[scope(self.data[index].spec_id, self.data[index].partition)].append(index)
+            members[partition_key(self.data[index].spec_id, self.data[index].partition)].append(index)
         return {place: np.array(indices, dtype=np.int64) for place, indices in members.items()}
 
     def _keep_older(self, members: npt.NDArray[np.int64], sequence_number: int, side: Any) -> npt.NDArray[np.int64]:
@@ -77,7 +77,7 @@ class Inventory:
             index = self._paths.get(entry.referenced_data_file)
             candidates = nothing if index is None else np.array([index], dtype=np.int64)
         else:
-            candidates = self._scopes.get(scope(entry.spec_id, entry.partition), nothing)
+            candidates = self._scopes.get(partition_key(entry.spec_id, entry.partition), nothing)
         candidates = self._keep_older(candidates, entry.sequence_number, "right")
         # A deletion vector replaces the position deletes of its file.
         return candidates if entry.is_deletion_vector else candidates[~self._with_vector[candidates]]
@@ -85,7 +85,7 @@ class Inventory:
     def _match_equality(self, delete: LiveDelete) -> npt.NDArray[np.int64]:
         entry = delete.entry
         everywhere = entry.spec_id in self._global_specs
-        place = scope(entry.spec_id, entry.partition)
+        place = partition_key(entry.spec_id, entry.partition)
         candidates = self._order if everywhere else self._scopes.get(place, np.empty(0, dtype=np.int64))
         candidates = self._keep_older(candidates, entry.sequence_number, "left")
         for field_id in entry.equality_ids:
@@ -100,7 +100,7 @@ class Inventory:
         return self._ranked[column.id]
 
 
-def scope(spec_id: int, partition: tuple[Any, ...]) -> tuple[Any, ...]:
+def partition_key(spec_id: int, partition: tuple[Any, ...]) -> tuple[Any, ...]:
     """A partition of a spec as a key.
 
     A NaN is itself.
@@ -118,25 +118,25 @@ def _make_comparable(value: Any) -> Any:
     return "NaN" if value != value else value  # noqa: PLR0124 - only NaN differs
 
 
-def take_inventory(handle: TableHandle, snapshot: Snapshot) -> Inventory:
+def build_delete_index(handle: TableHandle, snapshot: Snapshot) -> DeleteFileIndex:
     """Reads the manifests of a snapshot.
 
     An old snapshot of format version 1 may lack a manifest list. Its index is empty.
     """
     if snapshot.manifest_list is None:
-        return Inventory(handle.metadata, [], [])
-    return inventory_of(handle, handle.manifests.read(snapshot.manifest_list))
+        return DeleteFileIndex(handle.metadata, [], [])
+    return index_manifest_list(handle, handle.manifests.read(snapshot.manifest_list))
 
 
-def inventory_of(handle: TableHandle, listing: AvroFile) -> Inventory:
+def index_manifest_list(handle: TableHandle, listing: AvroFile) -> DeleteFileIndex:
     """Reads the manifests of a manifest list."""
     manifests = listing.records
     handle.manifests.fetch(manifests)
     deletes = read_live_deletes(handle, manifests)
-    return Inventory(handle.metadata, read_live_data(handle, manifests, deletes), deletes)
+    return DeleteFileIndex(handle.metadata, read_live_data(handle, manifests, deletes), deletes)
 
 
-def later_deletes(
+def find_later_deletes(
     handle: TableHandle, read: SnapshotFiles, newer: SnapshotFiles, paths: Collection[str]
 ) -> list[DeleteEntry]:
     """Deletes of a newer snapshot that came after an older one, and may apply to some data files of the older one.
@@ -154,7 +154,7 @@ def later_deletes(
     deletes = [delete for delete in read_live_deletes(handle, manifests) if delete.entry.sequence_number > age]
     if not deletes:
         return []
-    matches = Inventory(
+    matches = DeleteFileIndex(
         handle.metadata, read_live_data(handle, read.listing.records, deletes, paths), deletes
     ).matches()
     # The handle's metadata may be older than a partition spec. Where a delete of that spec applies is then unknown.

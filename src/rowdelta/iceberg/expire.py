@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from rowdelta.errors import TableError
 from rowdelta.iceberg.manifest_entries import ADDED, DELETED
 from rowdelta.iceberg.table_state import read_metadata_document
-from rowdelta.spark import JavaError, java_message, java_name
+from rowdelta.spark import JavaError, read_java_message, read_java_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -73,7 +73,7 @@ def plan_expiry(handle: TableHandle, older_than_ms: int | None, retain_last: int
     transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
     after = read_metadata_document(handle.gateway, transaction.table().operations().current())
     before = handle.whole_document()
-    return expiry_between(before, after), find_expired_files(handle, before, after)
+    return compare_documents(before, after), find_expired_files(handle, before, after)
 
 
 def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> ExpiredFiles:
@@ -122,10 +122,10 @@ def expire_own(
         raise _translate_error(error) from error
     handle.refresh()
     after = handle.whole_document()
-    return own_files(find_expired_files(handle, before, after), folders)
+    return select_own_files(find_expired_files(handle, before, after), folders)
 
 
-def own_files(files: ExpiredFiles, folders: Sequence[str]) -> ExpiredFiles:
+def select_own_files(files: ExpiredFiles, folders: Sequence[str]) -> ExpiredFiles:
     """The files in some folders that are not data."""
 
     def mine(paths: Iterable[str]) -> tuple[str, ...]:
@@ -176,7 +176,7 @@ def _expire_in_transaction(handle: TableHandle, older_than_ms: int | None, retai
     return transaction
 
 
-def expiry_between(before: dict[str, Any], after: dict[str, Any]) -> Expiry:
+def compare_documents(before: dict[str, Any], after: dict[str, Any]) -> Expiry:
     """The snapshots and references that a later state of the metadata no longer has."""
     remaining = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
     return Expiry(
@@ -257,4 +257,4 @@ def _list_statistics(document: dict[str, Any]) -> set[str]:
 
 
 def _translate_error(error: Exception) -> TableError:
-    return TableError(f"snapshots cannot be expired: {java_name(error)}: {java_message(error)}")
+    return TableError(f"snapshots cannot be expired: {read_java_name(error)}: {read_java_message(error)}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import TableError
 from rowdelta.iceberg.content_files import ContentFile, convert_special_floats
-from rowdelta.spark import NODE, JavaError, MethodHandles, java_message
+from rowdelta.spark import NODE, JavaError, MethodHandles, read_java_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -56,7 +56,7 @@ def _compose_parser(handles: MethodHandles, method: str) -> Any:
     return handles.with_result(handles.method(_ROW_DELTA, method, _ARGUMENTS[method]), 1, parse)
 
 
-def held_paths(handle: TableHandle, paths: Collection[str]) -> set[str]:
+def find_live_paths(handle: TableHandle, paths: Collection[str]) -> set[str]:
     """Which of some data files are live in the newest snapshot. Only the paths are read from the manifests."""
     head = handle.java_table.snapshot(handle.branch)
     if head is None or not paths:
@@ -70,7 +70,7 @@ def held_paths(handle: TableHandle, paths: Collection[str]) -> set[str]:
     return set(handles.texts(live))
 
 
-def held_deletes(handle: TableHandle, paths: Collection[str]) -> list[ContentFile]:
+def find_live_deletes(handle: TableHandle, paths: Collection[str]) -> list[ContentFile]:
     """The delete files of the newest snapshot that each refer to one of some data files."""
     head = handle.java_table.snapshot(handle.branch)
     if head is None or not paths:
@@ -95,7 +95,7 @@ def _list_manifests(handle: TableHandle, listed: Callable[[Any], Any]) -> list[A
     try:
         return handle.gateway.members(listed(handle.java_table.io()))
     except JavaError as error:
-        raise TableError(f"cannot read the manifest list of {handle.name}: {java_message(error)}") from error
+        raise TableError(f"cannot read the manifest list of {handle.name}: {read_java_message(error)}") from error
 
 
 def _collect(handle: TableHandle, collection: Any, source: Any, items: Any) -> None:
@@ -103,6 +103,6 @@ def _collect(handle: TableHandle, collection: Any, source: Any, items: Any) -> N
     try:
         handle.gateway.iceberg.relocated.com.google.common.collect.Iterables.addAll(collection, items)
     except JavaError as error:
-        raise TableError(f"cannot read a manifest of {handle.name}: {java_message(error)}") from error
+        raise TableError(f"cannot read a manifest of {handle.name}: {read_java_message(error)}") from error
     finally:
         source.close()

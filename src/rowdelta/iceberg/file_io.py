@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rowdelta.errors import TableError
-from rowdelta.spark import Errand, Py4JJavaError, drop
+from rowdelta.spark import PooledTask, Py4JJavaError, cancel_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -92,7 +92,7 @@ class FileIO:
         Yields a function that returns when all files are written, and raises the error of one that is not. After the
         block no file is still being written, unless an interrupt did not wait for it.
         """
-        errands = [Errand(partial(self.write, path, data)) for path, data in contents.items()]
+        errands = [PooledTask(partial(self.write, path, data)) for path, data in contents.items()]
 
         def finish() -> None:
             for errand in errands:
@@ -101,7 +101,7 @@ class FileIO:
         try:
             yield finish
         finally:
-            drop(errands)
+            cancel_tasks(errands)
 
     def delete(self, paths: Iterable[str]) -> None:
         """Removes files. One that does not exist is not an error."""
@@ -162,7 +162,7 @@ def read_in_pieces(stream: Any, length: int | None = None) -> bytes:
     return b"".join(pieces)
 
 
-def together(read: Callable[[X], Y], items: Sequence[X]) -> list[Y]:
+def run_in_parallel(read: Callable[[X], Y], items: Sequence[X]) -> list[Y]:
     """Reads or writes several small files at once: each waits for storage, not for the processor.
 
     After an error, no other file is still being read or written, unless an interrupt did not wait for it.
@@ -173,11 +173,11 @@ def together(read: Callable[[X], Y], items: Sequence[X]) -> list[Y]:
     """
     if len(items) < 2:  # noqa: PLR2004 - no threads for one file
         return [read(item) for item in items]
-    errands = [Errand(partial(read, item)) for item in items]
+    errands = [PooledTask(partial(read, item)) for item in items]
     try:
         return [errand.result() for errand in errands]
     finally:
-        drop(errands)
+        cancel_tasks(errands)
 
 
 def _describe_error(error: Py4JJavaError) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.iceberg.avro_file import AvroFile
 from rowdelta.iceberg.cache import LruCache
-from rowdelta.iceberg.file_io import together
+from rowdelta.iceberg.file_io import run_in_parallel
 from rowdelta.iceberg.manifest_entries import (
     DataEntry,
     DeleteEntry,
@@ -59,7 +59,7 @@ class ManifestReader:
             room -= length
             if path not in self._bytes:
                 wanted.append(path)
-        for path, data in zip(wanted, together(self._files.read, wanted), strict=True):
+        for path, data in zip(wanted, run_in_parallel(self._files.read, wanted), strict=True):
             self._keep(path, data)
 
     def after_change(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import CommitConflictError, CommitStateUnknownError, TableError
-from rowdelta.spark import JavaError, java_message, java_name
+from rowdelta.spark import JavaError, read_java_message, read_java_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ def commit_metadata(handle: TableHandle, change: Callable[[Any], Any | None], wh
         try:
             operations.commit(base, changed.build())
         except JavaError as error:
-            if java_name(error) != "CommitFailedException":
+            if read_java_name(error) != "CommitFailedException":
                 raise _translate_error(error, what) from error
         else:
             handle.refresh()
@@ -52,7 +52,7 @@ def commit_metadata(handle: TableHandle, change: Callable[[Any], Any | None], wh
 
 
 def _translate_error(error: Exception, what: str) -> Exception:
-    name, text = java_name(error), java_message(error)
+    name, text = read_java_name(error), read_java_message(error)
     if name == "CommitStateUnknownException":
         return CommitStateUnknownError(
             f"the catalog did not say whether {what}: {text}", hint="look at the table before you run it again"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rowdelta.errors import TableError
 from rowdelta.iceberg.scratch_files import in_use
-from rowdelta.spark import JavaError, java_message, java_name, run_sql, string_literal
+from rowdelta.spark import JavaError, quote_string, read_java_message, read_java_name, run_sql
 
 if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
@@ -21,11 +21,11 @@ def find_orphans(handle: TableHandle, older_than_ms: int, location: str | None =
     time = dt.datetime.fromtimestamp(older_than_ms / 1000, tz=dt.timezone.utc)
     catalog, name = handle.full_name.split(".", 1)
     arguments = {
-        "table": string_literal(name),
+        "table": quote_string(name),
         "prefix_listing": "true" if _can_list_folders(handle) else "false",
         "older_than": f"TIMESTAMP_LTZ '{time:%Y-%m-%d %H:%M:%S}.{older_than_ms % 1000:03} UTC'",
         "dry_run": "true",
-        **({} if location is None else {"location": string_literal(location)}),
+        **({} if location is None else {"location": quote_string(location)}),
     }
     call = ", ".join(f"{name} => {value}" for name, value in arguments.items())
     # The procedure uses the catalog's cache. Without a refresh it would report the files of newer snapshots as orphans.
@@ -33,7 +33,9 @@ def find_orphans(handle: TableHandle, older_than_ms: int, location: str | None =
     try:
         rows = run_sql(handle.spark, f"CALL {catalog}.system.remove_orphan_files({call})").collect()
     except JavaError as error:
-        raise TableError(f"orphan files cannot be listed: {java_name(error)}: {java_message(error)}") from error
+        raise TableError(
+            f"orphan files cannot be listed: {read_java_name(error)}: {read_java_message(error)}"
+        ) from error
     needed = {path.rsplit("/", 1)[-1] for path in in_use}
     return sorted(row[0] for row in rows if row[0].rsplit("/", 1)[-1] not in needed)
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from rowdelta.errors import FormatError, TableError
 from rowdelta.iceberg.content_files import ContentFile
-from rowdelta.spark import NODE, JavaError, MethodHandles, java_message
+from rowdelta.spark import NODE, JavaError, MethodHandles, read_java_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ _BUILDER: Final = "org.apache.iceberg.DataFiles$Builder"
 _STRING: Final = "java.lang.String"
 
 
-def footer_files(handle: TableHandle, paths: Sequence[str], name_mapping: str) -> Iterator[ContentFile]:
+def read_footer_metrics(handle: TableHandle, paths: Sequence[str], name_mapping: str) -> Iterator[ContentFile]:
     """Data files with the metrics of their footers, in order, without a partition.
 
     Args:
@@ -48,7 +48,7 @@ def footer_files(handle: TableHandle, paths: Sequence[str], name_mapping: str) -
         try:
             handles.run(handles.then(read, handles.of_collection("add", texts)), json.dumps(some))
         except JavaError as error:
-            raise TableError(f"cannot read the footer of {some[texts.size()]}: {java_message(error)}") from error
+            raise TableError(f"cannot read the footer of {some[texts.size()]}: {read_java_message(error)}") from error
         return handles.texts(texts)
 
     size = min(_BATCH, -(-len(paths) // _READERS))

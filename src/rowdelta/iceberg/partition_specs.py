@@ -44,7 +44,7 @@ def read_partition_field(part: dict[str, Any]) -> PartitionField:
     return PartitionField(part["source-id"], part.get("field-id", 0), part["name"], part["transform"])
 
 
-def partition_names(handle: TableHandle, table: Any = None) -> dict[int, str]:
+def list_partition_names(handle: TableHandle, table: Any = None) -> dict[int, str]:
     """The name of each partition field in the metadata column `_partition`, by field id.
 
     Fields whose source column was dropped are omitted.

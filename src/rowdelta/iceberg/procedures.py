@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import CommitConflictError, InputError, RowDeltaError, TableError
-from rowdelta.spark import JavaError, java_causes, java_message, java_name, quote, run_sql, string_literal
+from rowdelta.spark import JavaError, quote, quote_string, read_java_causes, read_java_message, read_java_name, run_sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,15 +43,15 @@ def _write_literal(value: Any) -> str:
     """
     if isinstance(value, dict):
         return f"map({', '.join(_write_literal(part) for pair in value.items() for part in pair)})"
-    return string_literal(str(value))
+    return quote_string(str(value))
 
 
 def _translate_error(name: str, error: Exception) -> RowDeltaError:
-    error_name, text = java_name(error), java_message(error)
+    error_name, text = read_java_name(error), read_java_message(error)
     if _VECTOR_IN_THE_WAY in str(error):
         return CommitConflictError("another writer added an equality delete vector meanwhile", hint="run it again")
     # Iceberg's actions wrap the error of their commit in a RuntimeException.
-    conflict = next((said for cause, said in java_causes(error) if cause in _CONFLICTS), None)
+    conflict = next((said for cause, said in read_java_causes(error) if cause in _CONFLICTS), None)
     if conflict is not None:
         return CommitConflictError(f"another writer changed the same data: {conflict}", hint="run it again")
     if error_name in {"IllegalArgumentException", "AnalysisException", "ParseException"}:

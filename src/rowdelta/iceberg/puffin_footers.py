@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
 
 
-def footer(handle: TableHandle, path: str, size: int | None = None) -> PuffinFile:
+def read_footer(handle: TableHandle, path: str, size: int | None = None) -> PuffinFile:
     """The footer of a Puffin file; a file never changes, so its footer is cached."""
     puffin_file = handle.puffin_footers.get(path)
     if puffin_file is None:
@@ -21,9 +21,9 @@ def footer(handle: TableHandle, path: str, size: int | None = None) -> PuffinFil
     return puffin_file
 
 
-def only_blob(handle: TableHandle, path: str, size: int | None = None) -> BlobMetadata:
+def read_only_blob_metadata(handle: TableHandle, path: str, size: int | None = None) -> BlobMetadata:
     """The one blob that an equality delete's Puffin file must hold."""
-    blobs = footer(handle, path, size).blobs
+    blobs = read_footer(handle, path, size).blobs
     if len(blobs) != 1:
         raise FormatError(
             f"{path} holds {len(blobs)} blobs; an equality delete has exactly one",

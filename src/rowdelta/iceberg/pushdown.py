@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.iceberg.schema import Field
-from rowdelta.spark import analyzed_plan, quote, select_sql, sql_columns
+from rowdelta.spark import get_analyzed_plan, parse_columns, quote, select_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -80,23 +80,23 @@ def select_stored(frame: DataFrame, columns: Sequence[Field], more: Sequence[str
     commented = [place for place, column in enumerate(columns) if column.doc and is_float(column)]
     if not commented:
         return select_sql(frame, *texts)
-    parsed = sql_columns(texts)
+    parsed = parse_columns(texts)
     for place in commented:
-        parsed[place] = with_comment(parsed[place], columns[place])
+        parsed[place] = add_comment(parsed[place], columns[place])
     return frame.select(*parsed)
 
 
-def with_comment(value: SparkColumn, column: Field) -> SparkColumn:
+def add_comment(value: SparkColumn, column: Field) -> SparkColumn:
     """A computed value under the name of a column of the table, with its comment."""
     return value.alias(column.name, metadata={"comment": column.doc}) if column.doc else value.alias(column.name)
 
 
-def hides_floats(columns: Iterable[Field]) -> bool:
+def has_floats(columns: Iterable[Field]) -> bool:
     """Whether `write_stored_column` hides one of some columns."""
     return any(is_float(column) for column in columns)
 
 
-def holds_hidden(column: Field, texts: AbstractSet[int] = frozenset()) -> bool:
+def has_hidden_field(column: Field, texts: AbstractSet[int] = frozenset()) -> bool:
     """Whether a struct has a field that must be hidden from the scan: a floating-point number, or one of some texts.
 
     Args:
@@ -109,10 +109,10 @@ def holds_hidden(column: Field, texts: AbstractSet[int] = frozenset()) -> bool:
         True
     """
     inner = list_struct_fields(column)
-    return any(is_float(field) or field.id in texts or holds_hidden(field, texts) for field in inner)
+    return any(is_float(field) or field.id in texts or has_hidden_field(field, texts) for field in inner)
 
 
-def hidden_struct(column: Field, texts: AbstractSet[int] = frozenset()) -> str:
+def hide_struct_fields(column: Field, texts: AbstractSet[int] = frozenset()) -> str:
     """A struct in SQL with such fields hidden, as `write_stored_column` hides columns.
 
     Examples:
@@ -124,17 +124,17 @@ def hidden_struct(column: Field, texts: AbstractSet[int] = frozenset()) -> str:
         return f"nanvl({column.sql}, {column.sql})"
     if column.id in texts:
         return f"coalesce({column.sql}, {column.sql})"
-    if not holds_hidden(column, texts):
+    if not has_hidden_field(column, texts):
         return column.sql
     inner = ", ".join(
-        f"{hidden_struct(field, texts)} AS {quote(field.path[-1])}" for field in list_struct_fields(column)
+        f"{hide_struct_fields(field, texts)} AS {quote(field.path[-1])}" for field in list_struct_fields(column)
     )
     built = f"struct({inner})"
     return built if column.required else f"if({column.sql} IS NULL, NULL, {built})"
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedColumns:
     """The columns that a condition names.
 
     Attributes:
@@ -146,32 +146,32 @@ class Named:
     prefixes: bool
 
 
-def _find_names(condition: Any) -> Named:
+def _find_names(condition: Any) -> NamedColumns:
     """Finds the columns of an analyzed Spark condition."""
     columns = str(condition.references().toSeq().mkString("\n")).split("\n")
     names = frozenset(column.rpartition("#")[0].lower() for column in columns)
-    return Named(names, prefixes=_PREFIX.search(str(condition.toString())) is not None)
+    return NamedColumns(names, prefixes=_PREFIX.search(str(condition.toString())) is not None)
 
 
-def filter_names(matched: DataFrame) -> Named:
+def find_filter_columns(matched: DataFrame) -> NamedColumns:
     """Finds the columns of the last filter of a frame."""
     return _find_names(_find_node(matched, "Filter").condition())
 
 
-def join_names(joined: DataFrame) -> Named:
+def find_join_columns(joined: DataFrame) -> NamedColumns:
     """Finds the columns of the condition of a join."""
     return _find_names(_find_node(joined, "Join").condition().get())
 
 
 def _find_node(frame: DataFrame, node_name: str) -> Any:
     """The last node of some type in a frame's plan. Spark may remove metadata columns above it."""
-    plan = analyzed_plan(frame)
+    plan = get_analyzed_plan(frame)
     while str(plan.nodeName()) != node_name:
         plan = plan.child()
     return plan
 
 
-def columns_of(handle: TableHandle, condition: RowFilter) -> set[str]:
+def find_columns(handle: TableHandle, condition: RowFilter) -> set[str]:
     """Finds the top-level columns that Iceberg sees in a predicate."""
     struct, schema = handle.java_table.schema().asStruct(), handle.metadata.schema
     ids = handle.gateway.iceberg.expressions.Binder.boundReferences(struct, [condition.expression], True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from rowdelta.iceberg.bounds import comparable
+from rowdelta.iceberg.bounds import decode_bound
 from rowdelta.iceberg.live_files import ColumnMetrics
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class RankedColumn:
         return _UNKNOWN if value is None else self._ranks[value]
 
     def _decode(self, bound: bytes | None) -> Any:
-        return comparable(self._type, bound)
+        return decode_bound(self._type, bound)
 
     @staticmethod
     def _make_array(values: Iterable[int]) -> npt.NDArray[np.int64]:

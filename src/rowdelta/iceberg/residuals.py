@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
 
 
-def partition_residuals(handle: TableHandle, files: Sequence[ContentFile], condition: RowFilter) -> list[bool | None]:
+def evaluate_partitions(handle: TableHandle, files: Sequence[ContentFile], condition: RowFilter) -> list[bool | None]:
     """Whether a predicate is true for all rows of each file's partition (True), for none (False), or undecided (None).
 
     Each partition is evaluated once, however many files it has.

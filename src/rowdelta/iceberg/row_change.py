@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rowdelta.iceberg.snapshot_contents import snapshot_files
+from rowdelta.iceberg.snapshot_contents import read_snapshot_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -95,7 +95,7 @@ class Validation:
     data_files: Sequence[str] = ()
     no_new_deletes: bool = False
     no_new_rows: bool = False
-    further: Callable[[Uncommitted], None] | None = None
+    further: Callable[[UncommittedSnapshot], None] | None = None
 
     def configure(self, gateway: Gateway, delta: Any) -> None:
         """Configures the validation of Iceberg's `RowDelta`."""
@@ -112,7 +112,7 @@ class Validation:
 
 
 @dataclass(frozen=True)
-class Uncommitted:
+class UncommittedSnapshot:
     """A snapshot that is about to be committed: its manifests are on storage, and no reader sees it yet.
 
     Attributes:
@@ -126,13 +126,13 @@ class Uncommitted:
     parent_id: int | None
 
 
-def parent_files(uncommitted: Uncommitted) -> SnapshotFiles:
+def read_parent_files(uncommitted: UncommittedSnapshot) -> SnapshotFiles:
     """The files of the parent of an uncommitted snapshot."""
     handle = uncommitted.handle
     if uncommitted.parent_id not in handle.metadata.snapshots:
         handle.refresh()
     parent = handle.snapshot(uncommitted.parent_id)
     assert parent is not None
-    files = snapshot_files(handle, parent)
+    files = read_snapshot_files(handle, parent)
     assert files is not None
     return files

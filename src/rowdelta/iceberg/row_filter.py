@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rowdelta.iceberg.sql_logic import SqlLogic
-from rowdelta.spark import JavaError, analyzed_plan, dotted
+from rowdelta.spark import JavaError, get_analyzed_plan, quote_where_needed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -45,17 +45,17 @@ def build_row_filter(handle: TableHandle, where: str | Column | None, alias: str
     if where is None:
         return _make_row_filter(handle, [], exact=True)
     table = handle.spark.table(handle.full_name)
-    return filter_of(handle, (table if alias is None else table.alias(alias)).where(where))
+    return convert_filter(handle, (table if alias is None else table.alias(alias)).where(where))
 
 
-def filter_of(handle: TableHandle, matched: DataFrame | None) -> RowFilter:
+def convert_filter(handle: TableHandle, matched: DataFrame | None) -> RowFilter:
     """Converts the last filter of a frame over the table, which Spark has already analyzed.
 
     None stands for all rows.
     """
     if matched is None:
         return build_row_filter(handle, None)
-    parts = _simplify_condition(handle, analyzed_plan(matched))
+    parts = _simplify_condition(handle, get_analyzed_plan(matched))
     converted = [
         translated for translated in (_translate_part(handle, part) for part in parts) if translated is not None
     ]
@@ -72,7 +72,7 @@ def _make_row_filter(handle: TableHandle, parts: list[Translated], *, exact: boo
         assert logic is not None
         translated = both(translated, part.expression)
         rewritten = both(rewritten, logic.rewrite(expressions.rewriteNot(part.expression), nulls=part.nulls))
-    text = re.sub(r'ref\(name="(.*?)"\)', lambda name: dotted([name[1]]), str(translated.toString()))
+    text = re.sub(r'ref\(name="(.*?)"\)', lambda name: quote_where_needed([name[1]]), str(translated.toString()))
     return RowFilter(
         text, exact=exact, expression=rewritten, certain=rewritten if exact else None, translated=translated
     )

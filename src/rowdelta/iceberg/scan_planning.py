@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import CommitConflictError, TableError
 from rowdelta.iceberg.snapshot_reader import open_data_files
-from rowdelta.spark import JavaError, java_message, java_name, select_sql, where_sql
+from rowdelta.spark import JavaError, read_java_message, read_java_name, select_sql, where_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ class ScanSize:
     size_in_bytes: int
 
 
-def scan_size(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> ScanSize:
+def measure_scan(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> ScanSize:
     """Plans a scan of the branch's head and adds up its files. For all rows, Spark adds up a metadata table."""
     table = where_sql(handle.gateway.metadata_table(handle.full_name, "files", snapshot_id), "content = 0")
     if condition.text == "true":
@@ -43,7 +43,7 @@ def scan_size(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> Sc
                 files, records, size = files + 1, records + int(file.recordCount()), size + int(file.fileSizeInBytes())
     except JavaError as error:
         raise TableError(
-            f"a scan of {handle.name} cannot be planned: {java_name(error)}: {java_message(error)}",
+            f"a scan of {handle.name} cannot be planned: {read_java_name(error)}: {read_java_message(error)}",
             hint="are the files of its metadata still there, and may this user read them?",
         ) from error
     return ScanSize(files, records, size)
@@ -100,7 +100,7 @@ class WholeFiles:
     records: int
 
 
-def whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> WholeFiles | None:
+def find_whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> WholeFiles | None:
     """The files that a metadata-only delete would drop; None if some file may match in part.
 
     The check stops at the first such file, so it costs next to nothing for a predicate that matches files in part.
@@ -145,5 +145,5 @@ def _inspect_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) 
                 if files > _MOST_FILES:
                     return f"more than {_MOST_FILES:,} files may match"
     except JavaError as error:
-        return f"the files cannot be looked at: {java_message(error)}"
+        return f"the files cannot be looked at: {read_java_message(error)}"
     return WholeFiles(files, records)

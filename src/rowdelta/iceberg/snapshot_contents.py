@@ -53,14 +53,16 @@ class SnapshotFiles:
         return [entry for entry in entries if entry.sequence_number >= oldest]
 
 
-def snapshot_files(handle: TableHandle, snapshot: Snapshot) -> SnapshotFiles | None:
+def read_snapshot_files(handle: TableHandle, snapshot: Snapshot) -> SnapshotFiles | None:
     """The files of a snapshot; None for an old one of format version 1, which has no manifest list and no deletes."""
     if snapshot.manifest_list is None:
         return None
-    return replace(files_of(handle, snapshot, handle.manifests.read(snapshot.manifest_list)), is_committed=True)
+    return replace(
+        read_listed_files(handle, snapshot, handle.manifests.read(snapshot.manifest_list)), is_committed=True
+    )
 
 
-def files_of(handle: TableHandle, snapshot: Snapshot, listing: AvroFile) -> SnapshotFiles:
+def read_listed_files(handle: TableHandle, snapshot: Snapshot, listing: AvroFile) -> SnapshotFiles:
     """The files of a snapshot with this manifest list, which may differ from its own."""
     manifests = [manifest for manifest in listing.records if manifest.get("content")]
     handle.manifests.fetch(manifests, parsed=True)

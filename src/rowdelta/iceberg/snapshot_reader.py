@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rowdelta.iceberg.in_memory_table import make_static_table, pin_to_branch, read_java_table, read_spark_table
 from rowdelta.iceberg.manifest_copies import copy_listing
 from rowdelta.iceberg.metadata_document import MetadataDocument
-from rowdelta.iceberg.partition_specs import partition_names
+from rowdelta.iceberg.partition_specs import list_partition_names
 from rowdelta.iceberg.pushdown import add_unpartitioned_spec, has_null_partitions
 from rowdelta.iceberg.snapshot_contents import SnapshotFiles
 
@@ -36,7 +36,7 @@ class SnapshotFrame:
     partition_names: dict[int, str]
 
 
-def shadow(
+def read_without_equality_deletes(
     handle: TableHandle,
     files: SnapshotFiles,
     schema_id: int,
@@ -60,13 +60,13 @@ def shadow(
     nulls = has_null_partitions(state.metadata.specs, files.listing.records)
     if only is None and not extra_fields and _is_clean_head(handle.branch, state.metadata, files, schema_id):
         table = pin_to_branch(handle, add_unpartitioned_spec(handle, state.current) if nulls else state.current)
-        return SnapshotFrame(read_spark_table(handle, table), partition_names(handle, table.table()))
+        return SnapshotFrame(read_spark_table(handle, table), list_partition_names(handle, table.table()))
     listing = copy_listing(handle, files, only)
     document = _describe_snapshot(handle, files.snapshot.id, schema_id, extra_fields)
     if nulls:
         document = document.add_unpartitioned_spec()
     table = make_static_table(handle, document, listing)
-    return SnapshotFrame(read_java_table(handle, table), partition_names(handle, table))
+    return SnapshotFrame(read_java_table(handle, table), list_partition_names(handle, table))
 
 
 def open_data_files(handle: TableHandle, snapshot: Snapshot) -> Any:
@@ -80,8 +80,8 @@ def open_data_files(handle: TableHandle, snapshot: Snapshot) -> Any:
     )
 
 
-def is_read_as_it_is(handle: TableHandle, files: SnapshotFiles) -> bool:
-    """Whether `shadow`, with the newest schema, reads the table itself instead of one made in memory."""
+def is_read_from_table(handle: TableHandle, files: SnapshotFiles) -> bool:
+    """Whether `read_without_equality_deletes`, with the newest schema, reads the table itself instead of one made in memory."""
     metadata = handle.metadata
     return _is_clean_head(handle.branch, metadata, files, metadata.current_schema_id)
 

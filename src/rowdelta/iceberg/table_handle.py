@@ -22,10 +22,10 @@ from rowdelta.spark import (
     Gateway,
     JavaError,
     NameRule,
-    interruptible,
     is_temporary_view,
     quote_path,
     read_name_rule,
+    run_interruptibly,
 )
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class TableHandle:
             work: The work, which cleans up after itself if it fails.
             cancel: Whether Ctrl-C cancels Spark's jobs; otherwise the work is finished first.
         """
-        return interruptible(self.gateway, work, during=self.scratch.action, cancel=cancel)
+        return run_interruptibly(self.gateway, work, during=self.scratch.action, cancel=cancel)
 
     def whole_document(self) -> dict[str, Any]:
         """The metadata with every snapshot and their log; `document` has only the snapshots of branches and tags."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowdelta.errors import CommitConflictError, CommitStateUnknownError, TableError
 from rowdelta.iceberg.metadata_document import make_schema, make_spec
-from rowdelta.spark import JavaError, java_message, java_name
+from rowdelta.spark import JavaError, read_java_message, read_java_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -102,7 +102,7 @@ def update_table(handle: TableHandle, update: TableUpdate) -> None:
 
 
 def _translate_error(error: Exception, *, committing: bool) -> Exception:
-    name, text = java_name(error), java_message(error)
+    name, text = read_java_name(error), read_java_message(error)
     if name == "CommitFailedException":
         return CommitConflictError(f"another writer was faster: {text}", hint="run it again")
     if committing and name == "CommitStateUnknownException":

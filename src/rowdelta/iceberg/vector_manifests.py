@@ -14,12 +14,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import FormatError
-from rowdelta.iceberg.file_io import together
+from rowdelta.iceberg.file_io import run_in_parallel
 from rowdelta.iceberg.manifest_entries import EQUALITY, add_encoding_field
 from rowdelta.iceberg.metadata_document import MetadataDocument
-from rowdelta.iceberg.puffin_footers import footer
+from rowdelta.iceberg.puffin_footers import read_footer
 from rowdelta.iceberg.table_state import read_metadata_document
-from rowdelta.spark import JavaError, java_message
+from rowdelta.spark import JavaError, read_java_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -158,7 +158,7 @@ class VectorManifests:
         return [replace(avro, schema=schema, records=records) for records in [*vectors, rest] if records]
 
     def _set_offset(self, file: dict[str, Any]) -> None:
-        (blob,) = footer(self._handle, file["file_path"], file["file_size_in_bytes"]).blobs
+        (blob,) = read_footer(self._handle, file["file_path"], file["file_size_in_bytes"]).blobs
         file["content_offset"], file["content_size_in_bytes"] = blob.offset, blob.length
 
     def _make_manifest(self, record: dict[str, Any], part: AvroFile) -> dict[str, Any]:
@@ -202,7 +202,7 @@ class VectorManifests:
                     reader.close()
         except JavaError as error:
             raise FormatError(
-                f"Iceberg cannot read the manifests of vectors that were made: {java_message(error)}",
+                f"Iceberg cannot read the manifests of vectors that were made: {read_java_message(error)}",
                 hint="nothing was committed; please report this with the table's schema and partition spec",
             ) from error
         finally:
@@ -225,7 +225,7 @@ class VectorManifests:
         """Writes the files that a snapshot needs, after Iceberg's own reader has read them."""
         self._check_readable(snapshot, [record["manifest_path"] for record in records if record["content"]], specs)
         files, self._to_write, self._entries = self._to_write, [], {}
-        together(lambda file: self._handle.io.write(*file), files)
+        run_in_parallel(lambda file: self._handle.io.write(*file), files)
 
 
 def _is_vector(record: dict[str, Any]) -> bool:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
 
 
-def unpartitioned_spec(handle: TableHandle) -> PartitionSpec:
+def ensure_unpartitioned_spec(handle: TableHandle) -> PartitionSpec:
     """The table's unpartitioned spec. If it never had one, one is added to its metadata.
 
     The default spec does not change: new rows are partitioned as before.

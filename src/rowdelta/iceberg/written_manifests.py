@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from rowdelta.spark import JavaError, java_message
+from rowdelta.spark import JavaError, read_java_message
 
 if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
@@ -55,7 +55,9 @@ class WrittenManifests:
 
     @staticmethod
     def _warn(error: Exception) -> list[str]:
-        log.warning("manifests that are not needed may stay behind: this Iceberg hides them (%s)", java_message(error))
+        log.warning(
+            "manifests that are not needed may stay behind: this Iceberg hides them (%s)", read_java_message(error)
+        )
         return []
 
     def _read_field(self, name: str) -> Any:

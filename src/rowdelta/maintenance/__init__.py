@@ -5,8 +5,8 @@ from __future__ import annotations
 from rowdelta.maintenance.compact import Compact, CompactResult
 from rowdelta.maintenance.compact_options import CompactOptions
 from rowdelta.maintenance.expire import Expire, ExpireResult
-from rowdelta.maintenance.file_groups import DEFAULT_MEMORY, memory_bytes, size_in_bytes
-from rowdelta.maintenance.older_than import OlderThan, cutoff_ms
+from rowdelta.maintenance.file_groups import DEFAULT_MEMORY, parse_memory, parse_size
+from rowdelta.maintenance.older_than import OlderThan, parse_cutoff
 from rowdelta.maintenance.progress import OnProgress, Progress
 from rowdelta.maintenance.remove_dangling import RemoveDangling, RemoveDanglingResult
 from rowdelta.maintenance.remove_orphans import OrphansPlan, OrphansResult, RemoveOrphans
@@ -34,8 +34,8 @@ __all__ = [
     "ResolveResult",
     "RewriteDeletes",
     "RewriteDeletesResult",
-    "cutoff_ms",
-    "memory_bytes",
+    "parse_cutoff",
+    "parse_memory",
+    "parse_size",
     "restore_vector_offsets",
-    "size_in_bytes",
 ]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rowdelta.encoding import DeleteEncoding
-from rowdelta.iceberg import ColumnMetrics, comparable, only_blob, take_inventory
+from rowdelta.iceberg import ColumnMetrics, build_delete_index, decode_bound, read_only_blob_metadata
 from rowdelta.read import is_integer, load_integer_keys
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class AffectedFiles:
 
 def find_affected_files(handle: TableHandle, files: SnapshotFiles, deletes: Sequence[DeleteEntry]) -> AffectedFiles:
     """Finds the data files that some equality deletes of a snapshot may apply to."""
-    inventory = take_inventory(handle, files.snapshot)
+    inventory = build_delete_index(handle, files.snapshot)
     paths = {entry.path for entry in deletes}
     keys = _load_keys(handle, files, deletes)
     bounds: dict[int, _ColumnBounds] = {}
@@ -87,7 +87,7 @@ def _load_keys(handle: TableHandle, files: SnapshotFiles, deletes: Sequence[Dele
 def _is_hashed(handle: TableHandle, entry: DeleteEntry) -> bool:
     if not entry.is_vector:
         return False
-    blob = only_blob(handle, entry.path, entry.file_size_in_bytes)
+    blob = read_only_blob_metadata(handle, entry.path, entry.file_size_in_bytes)
     return entry.encoding(blob.type) is DeleteEncoding.HASH_MAP
 
 
@@ -99,7 +99,7 @@ class _ColumnBounds:
         self._unknown, self._nulls = np.zeros(len(data), bool), np.zeros(len(data), bool)
         for index, file in enumerate(data):
             metrics = file.metrics.get(column.id, ColumnMetrics())
-            low, high = (comparable(column.type_name, bound) for bound in (metrics.lower, metrics.upper))
+            low, high = (decode_bound(column.type_name, bound) for bound in (metrics.lower, metrics.upper))
             self._nulls[index] = metrics.nulls is None or metrics.nulls > 0
             if low is not None and high is not None:
                 self._lower[index], self._upper[index] = low, high

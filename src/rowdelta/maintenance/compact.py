@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowdelta.change import DroppedPartitionError, Operation, Plan, Result, open_target
 from rowdelta.errors import CommitConflictError, InputError
-from rowdelta.iceberg import TableHandle, call_procedure, create_branch, drop_branch, fast_forward, snapshot_files
+from rowdelta.iceberg import TableHandle, call_procedure, create_branch, drop_branch, fast_forward, read_snapshot_files
 from rowdelta.maintenance.conflict_checks import retry_conflicts
 from rowdelta.maintenance.dropped_partitions import refuse_to_lose_deletes, write_standard_deletes
 from rowdelta.maintenance.partition_filter import find_covered_deletes, select_by_partition
@@ -183,7 +183,7 @@ class Compact(Operation[CompactResult]):
         """The live rows of a snapshot."""
         snapshot = self._handle.snapshot(snapshot_id)
         assert snapshot is not None
-        files = snapshot_files(self._handle, snapshot)
+        files = read_snapshot_files(self._handle, snapshot)
         assert files is not None
         return read_all(self._handle, files)
 

@@ -6,13 +6,13 @@ import logging
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rowdelta.errors import CommitConflictError, TableError
-from rowdelta.iceberg import parent_files
+from rowdelta.iceberg import read_parent_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from rowdelta.iceberg import AvroFile, DataEntry, SnapshotFiles, Uncommitted
+    from rowdelta.iceberg import AvroFile, DataEntry, SnapshotFiles, UncommittedSnapshot
 
 log: Final = logging.getLogger("rowdelta")
 ATTEMPTS: Final = 5
@@ -31,7 +31,7 @@ def retry_conflicts(run: Callable[[], ResultT], action: str, attempts: int = ATT
 
 def build_data_file_check(
     files: SnapshotFiles, touched: AbstractSet[str], oldest_allowed: int
-) -> Callable[[Uncommitted], None]:
+) -> Callable[[UncommittedSnapshot], None]:
     """Builds a check of the manifests that are about to be committed.
 
     Args:
@@ -42,7 +42,7 @@ def build_data_file_check(
     """
     read = _list_data_manifests(files.listing)
 
-    def check(made: Uncommitted) -> None:
+    def check(made: UncommittedSnapshot) -> None:
         before, after = _find_changes(read, made)
         lost = sorted(touched & (before - after.keys()))
         if lost:
@@ -60,7 +60,7 @@ def build_data_file_check(
 
 def build_equality_delete_check(
     files: SnapshotFiles, deletes: AbstractSet[str], emptied: Mapping[str, int]
-) -> Callable[[Uncommitted], None]:
+) -> Callable[[UncommittedSnapshot], None]:
     """Builds a check that the resolved deletes were still there, and that files without a live row are removed.
 
     Args:
@@ -72,7 +72,7 @@ def build_equality_delete_check(
     """
     read = _list_data_manifests(files.listing)
 
-    def check(made: Uncommitted) -> None:
+    def check(made: UncommittedSnapshot) -> None:
         before, after = _find_changes(read, made)
         remaining = sorted(emptied.keys() - (before - after.keys()))
         if remaining:
@@ -81,7 +81,7 @@ def build_equality_delete_check(
             )
         if made.parent_id == files.snapshot.id:
             return
-        parent = parent_files(made)
+        parent = read_parent_files(made)
         removed = sorted(deletes - {entry.path for entry in parent.equality_deletes})
         if removed:
             raise CommitConflictError(f"another writer removed equality delete {removed[0]}", hint="run it again")
@@ -98,7 +98,7 @@ def _list_data_manifests(listing: AvroFile) -> dict[str, dict[str, Any]]:
     return {record["manifest_path"]: record for record in listing.records if not record.get("content")}
 
 
-def _find_changes(read: dict[str, dict[str, Any]], made: Uncommitted) -> tuple[set[str], dict[str, DataEntry]]:
+def _find_changes(read: dict[str, dict[str, Any]], made: UncommittedSnapshot) -> tuple[set[str], dict[str, DataEntry]]:
     """The data files of manifests that were removed since a snapshot was read, and of new manifests."""
     now, data = _list_data_manifests(made.listing), made.handle.manifests.data
     before = {entry.path for path, manifest in read.items() if path not in now for entry in data(manifest)}
@@ -106,10 +106,10 @@ def _find_changes(read: dict[str, dict[str, Any]], made: Uncommitted) -> tuple[s
     return before, after
 
 
-def combine_checks(checks: Sequence[Callable[[Uncommitted], None]]) -> Callable[[Uncommitted], None]:
+def combine_checks(checks: Sequence[Callable[[UncommittedSnapshot], None]]) -> Callable[[UncommittedSnapshot], None]:
     """Combines checks into one that runs them in order."""
 
-    def check(made: Uncommitted) -> None:
+    def check(made: UncommittedSnapshot) -> None:
         for each in checks:
             each(made)
 

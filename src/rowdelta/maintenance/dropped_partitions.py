@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowdelta.change import DroppedPartitionError, dropped_partition, open_target
+from rowdelta.change import DroppedPartitionError, find_dropped_partition, open_target
 from rowdelta.errors import TableError
-from rowdelta.iceberg import take_inventory
+from rowdelta.iceberg import build_delete_index
 from rowdelta.maintenance.partition_filter import CoveredDeletes
 from rowdelta.maintenance.rewrite_deletes import RewriteDeletes
 
@@ -28,7 +28,7 @@ def write_standard_deletes(handle: TableHandle) -> RewriteDeletesResult:
     """
     files = open_target(handle).files
     for entry in () if files is None else files.equality_deletes:
-        name = dropped_partition(handle, entry.spec_id)
+        name = find_dropped_partition(handle, entry.spec_id)
         if entry.is_vector and name is not None:
             raise TableError(
                 f"equality delete vector {entry.path} is of a partition by {name}, whose column was dropped: Iceberg "
@@ -56,7 +56,7 @@ def exclude_dropped_partitions(handle: TableHandle, files: SnapshotFiles, covere
     name = _find_dropped_column(handle, files)
     if name is not None:
         raise DroppedPartitionError(handle.name, name)
-    removable = tuple(entry for entry in covered.deletes if dropped_partition(handle, entry.spec_id) is None)
+    removable = tuple(entry for entry in covered.deletes if find_dropped_partition(handle, entry.spec_id) is None)
     reason = f"{len(unremovable)} equality deletes are of partitions whose column was dropped, and apply to nothing"
     return CoveredDeletes(removable, (*covered.skipped, reason))
 
@@ -81,9 +81,9 @@ def refuse_to_lose_deletes(handle: TableHandle) -> None:
 
 def _find_dropped_column(handle: TableHandle, files: SnapshotFiles) -> str | None:
     """The dropped column of a partition that still has data files."""
-    specs = {file.spec_id for file in take_inventory(handle, files.snapshot).data}
-    return next(filter(None, (dropped_partition(handle, spec_id) for spec_id in sorted(specs))), None)
+    specs = {file.spec_id for file in build_delete_index(handle, files.snapshot).data}
+    return next(filter(None, (find_dropped_partition(handle, spec_id) for spec_id in sorted(specs))), None)
 
 
 def _find_in_dropped_partitions(handle: TableHandle, deletes: Iterable[DeleteEntry]) -> list[DeleteEntry]:
-    return [entry for entry in deletes if dropped_partition(handle, entry.spec_id) is not None]
+    return [entry for entry in deletes if find_dropped_partition(handle, entry.spec_id) is not None]

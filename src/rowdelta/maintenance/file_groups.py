@@ -22,15 +22,15 @@ _BYTES_PER_64_ROWS: Final = 128
 _BYTES_PER_FILE: Final = 2048
 
 
-def memory_bytes(memory: str | int) -> int:
+def parse_memory(memory: str | int) -> int:
     """Parses a memory budget into bytes."""
-    size = size_in_bytes("memory", memory)
+    size = parse_size("memory", memory)
     if size < _MIN_MEMORY:
         raise InputError(f"memory={memory!r} is too little to work with", hint="give at least 1m")
     return size
 
 
-def size_in_bytes(name: str, size: str | int) -> int:
+def parse_size(name: str, size: str | int) -> int:
     """Parses a size that the caller gave into bytes.
 
     Examples:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rowdelta.change import as_content_file
+from rowdelta.change import to_content_file
 from rowdelta.errors import InputError
-from rowdelta.iceberg import build_row_filter, partition_residuals
-from rowdelta.read import scope_of
+from rowdelta.iceberg import build_row_filter, evaluate_partitions
+from rowdelta.read import find_scope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,11 +51,11 @@ def find_covered_deletes(
             f"partitions={where!r} cannot be checked against partitions",
             hint="compare partition columns with values, such as region = 'EU'",
         )
-    scoped = [entry for entry in deletes if scope_of(entry, handle.metadata.specs) is not None]
-    files = [as_content_file(handle, entry) for entry in scoped]
-    answers = partition_residuals(handle, files, condition)
+    scoped = [entry for entry in deletes if find_scope(entry, handle.metadata.specs) is not None]
+    files = [to_content_file(handle, entry) for entry in scoped]
+    answers = evaluate_partitions(handle, files, condition)
     if for_iceberg:
-        by_iceberg = partition_residuals(handle, files, replace(condition, expression=condition.translated))
+        by_iceberg = evaluate_partitions(handle, files, replace(condition, expression=condition.translated))
         answers = [answer if answer == other else None for answer, other in zip(answers, by_iceberg, strict=True)]
     cut = [entry for entry, answer in zip(scoped, answers, strict=True) if answer is None]
     if cut:
@@ -77,5 +77,5 @@ def select_by_partition(handle: TableHandle, deletes: Sequence[DeleteEntry], whe
     """Selects the deletes whose partition Iceberg does not rule out when it selects files by a predicate."""
     condition = build_row_filter(handle, where)
     translated = replace(condition, expression=condition.translated)
-    answers = partition_residuals(handle, [as_content_file(handle, entry) for entry in deletes], translated)
+    answers = evaluate_partitions(handle, [to_content_file(handle, entry) for entry in deletes], translated)
     return [entry for entry, answer in zip(deletes, answers, strict=True) if answer is not False]

@@ -12,7 +12,7 @@ from rowdelta.errors import InputError
 from rowdelta.iceberg import find_orphans
 from rowdelta.maintenance.expire import require_gc
 from rowdelta.maintenance.file_removal import remove_files
-from rowdelta.maintenance.older_than import cutoff_ms, format_time
+from rowdelta.maintenance.older_than import format_time, parse_cutoff
 from rowdelta.maintenance.progress import show_search
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class RemoveOrphans(Operation[OrphansResult]):
     def __init__(
         self, handle: TableHandle, older_than: OlderThan | None, progress: OnProgress | None = None, *, dry_run: bool
     ) -> None:
-        cutoff = cutoff_ms(DEFAULT_AGE if older_than is None else older_than)
+        cutoff = parse_cutoff(DEFAULT_AGE if older_than is None else older_than)
         assert cutoff is not None
         if cutoff > time.time() * 1000 - MIN_AGE.total_seconds() * 1000 + 1000:
             raise InputError(

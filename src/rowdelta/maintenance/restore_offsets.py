@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowdelta.change import apply
+from rowdelta.change import commit_and_refresh
 from rowdelta.iceberg import RowChange
 
 if TYPE_CHECKING:
@@ -19,5 +19,5 @@ def restore_vector_offsets(handle: TableHandle, files: SnapshotFiles) -> bool:
     """
     if all(entry.content_offset is not None for entry in files.equality_deletes if entry.is_vector):
         return False
-    apply(handle, RowChange(operation="replace"))
+    commit_and_refresh(handle, RowChange(operation="replace"))
     return True

@@ -6,12 +6,12 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rowdelta.change import Operation, Plan, Result, apply
+from rowdelta.change import Operation, Plan, Result, commit_and_refresh
 from rowdelta.choices import Encoding, check_choice
 from rowdelta.encoding import DeleteEncoding
 from rowdelta.errors import InputError
 from rowdelta.maintenance.conflict_checks import retry_conflicts
-from rowdelta.maintenance.file_groups import measure_deletes, size_in_bytes
+from rowdelta.maintenance.file_groups import measure_deletes, parse_size
 from rowdelta.maintenance.progress import report_progress
 from rowdelta.maintenance.restore_offsets import restore_vector_offsets
 from rowdelta.maintenance.rewrite_equality import stage_equality_rewrite
@@ -83,7 +83,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
         )
         self._min_input_files = min_input_files
         properties = handle.metadata.properties
-        self._target_size = size_in_bytes("target_size", target_size or int(properties.get(TARGET_SIZE, 64 << 20)))
+        self._target_size = parse_size("target_size", target_size or int(properties.get(TARGET_SIZE, 64 << 20)))
         self._progress = progress
         self._verify = verify
         self._result = RewriteDeletesResult()
@@ -154,7 +154,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
 
     def _commit(self, change: RowChange, *, equality: int = 0, positions: int = 0) -> None:
         """Commits a change and adds it to the result."""
-        snapshot, before = apply(self._handle, change), self._result
+        snapshot, before = commit_and_refresh(self._handle, change), self._result
         self._result = replace(
             before,
             snapshot_id=snapshot.id,

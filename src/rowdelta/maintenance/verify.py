@@ -16,8 +16,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.errors import VerificationError
-from rowdelta.iceberg import files_of, parent_files
-from rowdelta.read import live_rows
+from rowdelta.iceberg import read_listed_files, read_parent_files
+from rowdelta.read import build_live_rows
 from rowdelta.spark import quote
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from rowdelta.iceberg import SnapshotFiles, TableHandle, Uncommitted
+    from rowdelta.iceberg import SnapshotFiles, TableHandle, UncommittedSnapshot
 
 VERIFIED_BELOW: Final = 1 << 30
 _HASH: Final = "__rd_hash"
@@ -88,7 +88,7 @@ def should_verify(verify: bool | None, size_in_bytes: int) -> bool:  # noqa: FBT
     return size_in_bytes < VERIFIED_BELOW if verify is None else verify
 
 
-def build_row_check(only: AbstractSet[str] | None = None) -> Callable[[Uncommitted], None]:
+def build_row_check(only: AbstractSet[str] | None = None) -> Callable[[UncommittedSnapshot], None]:
     """Builds a check that the state about to be committed shows the same rows as the state before it.
 
     It runs once: when a commit is retried after a lost race, the change is still the same.
@@ -98,11 +98,11 @@ def build_row_check(only: AbstractSet[str] | None = None) -> Callable[[Uncommitt
     """
     done: list[bool] = []
 
-    def check(made: Uncommitted) -> None:
+    def check(made: UncommittedSnapshot) -> None:
         if done:
             return
-        handle, before = made.handle, parent_files(made)
-        after = files_of(handle, before.snapshot, made.listing)
+        handle, before = made.handle, read_parent_files(made)
+        after = read_listed_files(handle, before.snapshot, made.listing)
         compare_rows(read_all(handle, before, only), read_all(handle, after, only), handle.name)
         done.append(True)
 
@@ -112,7 +112,7 @@ def build_row_check(only: AbstractSet[str] | None = None) -> Callable[[Uncommitt
 def read_all(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[str] | None = None) -> DataFrame:
     """Reads the live rows and applies every delete. A check does not rely on pruning, so no delete is skipped."""
     schema_id = handle.metadata.current_schema_id
-    return live_rows(handle, files, schema_id, only=only, deletes=files.equality_deletes).live()
+    return build_live_rows(handle, files, schema_id, only=only, deletes=files.equality_deletes).live()
 
 
 def compare_rows(before: DataFrame, after: DataFrame, name: str) -> None:

@@ -19,14 +19,22 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.codec import sorted_distinct
 from rowdelta.encoding import DeleteEncoding
 from rowdelta.errors import VerificationError
-from rowdelta.iceberg import column_path, delete_rows, encoding_of, files_of, parent_files
-from rowdelta.read import as_integers, hashed_integers, integer_sql, is_integer, load_hashed_keys, row_keys, vector_keys
-from rowdelta.spark import arrow_frame, sql_column
+from rowdelta.iceberg import find_column_path, read_delete_keys, read_encoding, read_listed_files, read_parent_files
+from rowdelta.read import (
+    integer_sql,
+    is_integer,
+    load_hashed_integers,
+    load_hashed_keys,
+    read_row_keys,
+    read_vector_keys,
+    to_integers,
+)
+from rowdelta.spark import make_frame_from_arrow, parse_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from rowdelta.iceberg import DeleteEntry, Field, SnapshotFiles, TableHandle, Uncommitted
+    from rowdelta.iceberg import DeleteEntry, Field, SnapshotFiles, TableHandle, UncommittedSnapshot
     from rowdelta.maintenance.equality_groups import EqualityGroup
     from rowdelta.read import IntegerKeys
 
@@ -45,7 +53,7 @@ _STORED_AS: Final = {
 
 def build_key_check(
     files: SnapshotFiles, groups: Sequence[EqualityGroup], paths: Sequence[str]
-) -> Callable[[Uncommitted], None]:
+) -> Callable[[UncommittedSnapshot], None]:
     """Builds a check that each new delete file holds the keys of the group that it replaces; it runs once.
 
     Args:
@@ -55,10 +63,10 @@ def build_key_check(
     """
     done: list[bool] = []
 
-    def check(made: Uncommitted) -> None:
+    def check(made: UncommittedSnapshot) -> None:
         if done:
             return
-        after = files_of(made.handle, parent_files(made).snapshot, made.listing)
+        after = read_listed_files(made.handle, read_parent_files(made).snapshot, made.listing)
         written = {entry.path: entry for entry in after.equality_deletes}
         old = _KeyReader(made.handle, files, groups, [group.entries for group in groups])
         new = _KeyReader(made.handle, after, groups, [[written[path]] for path in paths])
@@ -103,7 +111,7 @@ class _KeyReader:
             by_columns[group.columns] += [entry for entry in some if not entry.is_vector]
         for columns, rows in by_columns.items():
             if rows and _is_one_integer(columns):
-                self._integers |= row_keys(handle, files, rows, columns[0])
+                self._integers |= read_row_keys(handle, files, rows, columns[0])
             elif rows:
                 self._rows |= _read_rows(handle, files, rows, columns)
 
@@ -126,9 +134,9 @@ class _KeyReader:
     def _read_integers(self, column: Field, entry: DeleteEntry) -> IntegerKeys:
         if not entry.is_vector:
             return self._integers[entry.path]
-        if encoding_of(self._handle, entry) is DeleteEncoding.HASH_MAP:
-            return hashed_integers(self._handle, entry, column)
-        return vector_keys(self._handle, entry, column)
+        if read_encoding(self._handle, entry) is DeleteEncoding.HASH_MAP:
+            return load_hashed_integers(self._handle, entry, column)
+        return read_vector_keys(self._handle, entry, column)
 
 
 def _is_one_integer(columns: Sequence[Field]) -> bool:
@@ -141,10 +149,10 @@ def _read_rows(
     """The keys of Parquet files as Iceberg reads them, by path; Spark converts dates and times to integers."""
     paths = [entry.path for entry in entries]
     numbers = pa.table({"_file": pa.array(paths, pa.string()), _FILE: pa.array(range(len(paths)), pa.int32())})
-    rows = delete_rows(handle, files, entries, [column.id for column in columns])
-    references = [(column, column_path(handle, column.id)) for column in columns]
-    values = [sql_column(integer_sql(c, sql) if is_integer(c) else sql).alias(str(c.id)) for c, sql in references]
-    joined = rows.select("_file", *values).join(F.broadcast(arrow_frame(handle.spark, numbers)), "_file")
+    rows = read_delete_keys(handle, files, entries, [column.id for column in columns])
+    references = [(column, find_column_path(handle, column.id)) for column in columns]
+    values = [parse_column(integer_sql(c, sql) if is_integer(c) else sql).alias(str(c.id)) for c, sql in references]
+    joined = rows.select("_file", *values).join(F.broadcast(make_frame_from_arrow(handle.spark, numbers)), "_file")
     table = joined.drop("_file").toArrow().combine_chunks()
     codes = table[_FILE].to_numpy()
     order = np.argsort(codes, kind="stable")
@@ -161,7 +169,7 @@ def _as_stored(columns: Sequence[Field], keys: pa.Table) -> pa.Table:
 def _store_column(column: Field, values: pa.ChunkedArray) -> Any:
     array = values.combine_chunks()
     if is_integer(column):
-        return as_integers(column, array)
+        return to_integers(column, array)
     decimal = _DECIMAL.fullmatch(column.type_name)
     if decimal is not None:
         return array.cast(pa.decimal128(int(decimal[1]), int(decimal[2])))

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.encoding import DeleteEncoding
-from rowdelta.iceberg import column_path, delete_rows, only_blob, together
+from rowdelta.iceberg import find_column_path, read_delete_keys, read_only_blob_metadata, run_in_parallel
 from rowdelta.read.delete_joins import (
     AGE,
     HASH,
@@ -37,8 +37,8 @@ from rowdelta.read.merged_keys import (
     make_value_table,
     merge_levels,
 )
-from rowdelta.read.partition_scope import Scope, ScopeColumns, scope_of
-from rowdelta.spark import arrow_frame, quote, select_sql, sql_column
+from rowdelta.read.partition_scope import Scope, ScopeColumns, find_scope
+from rowdelta.spark import make_frame_from_arrow, parse_column, quote, select_sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,16 +86,16 @@ class DeletedKeysBuilder:
 
     def check_scopes(self, entries: Sequence[DeleteEntry]) -> None:
         """Refuses partition values that the table cannot have, even if the deletes then apply to no row."""
-        scopes = [scope_of(entry, self._handle.metadata.specs) for entry in entries]
+        scopes = [find_scope(entry, self._handle.metadata.specs) for entry in entries]
         self._scopes.table([scope for scope in scopes if scope is not None])
 
     def build(self) -> list[DeletedKeys | KeyBits]:
         """Builds the joins, which are applied one after the other."""
         groups: dict[tuple[tuple[int, ...], bool], list[DeleteEntry]] = defaultdict(list)
         for entry in self._files.equality_deletes:
-            scoped = scope_of(entry, self._handle.metadata.specs) is not None
+            scoped = find_scope(entry, self._handle.metadata.specs) is not None
             groups[tuple(sorted(entry.equality_ids)), scoped].append(entry)
-        together(self._blob, [entry for entry in self._files.equality_deletes if entry.is_vector])
+        run_in_parallel(self._blob, [entry for entry in self._files.equality_deletes if entry.is_vector])
         joins: list[DeletedKeys | KeyBits] = []
         for (ids, scoped), entries in groups.items():
             columns = [self._columns[field_id] for field_id in ids]
@@ -112,7 +112,7 @@ class DeletedKeysBuilder:
         return entry.is_vector and entry.encoding(self._blob(entry).type) is DeleteEncoding.HASH_MAP
 
     def _blob(self, entry: DeleteEntry) -> BlobMetadata:
-        return only_blob(self._handle, entry.path, entry.file_size_in_bytes)
+        return read_only_blob_metadata(self._handle, entry.path, entry.file_size_in_bytes)
 
     def _join_integers(
         self, column: Field, entries: Sequence[DeleteEntry], *, scoped: bool
@@ -120,7 +120,7 @@ class DeletedKeysBuilder:
         """Joins integer keys: as bitmaps where they are dense, as plain values where they are sparse."""
         levels: dict[Scope | None, list[Level]] = defaultdict(list)
         for entry, keys in zip(entries, load_integer_keys(self._handle, self._files, entries, column), strict=True):
-            scope = scope_of(entry, self._handle.metadata.specs)
+            scope = find_scope(entry, self._handle.metadata.specs)
             levels[scope].append(Level(entry.sequence_number, keys.keys, keys.has_null))
         merged = {scope: merge_levels(some, ages_matter=self._aged) for scope, some in levels.items()}
         nullable = any(keys.null_sequence_number is not None for keys in merged.values())
@@ -163,13 +163,13 @@ class DeletedKeysBuilder:
                     table = table.append_column(name, repeated)
             tables.append(table)
         table = pa.concat_tables(tables)
-        frame = arrow_frame(self._handle.spark, table)
+        frame = make_frame_from_arrow(self._handle.spark, table)
         if scoped:
             frame = self._cast_scopes(frame)
         frame = frame.select(*(F.col(name).alias(f"{SIDE}{name}") for name in frame.columns))
         parts = [f"{SIDE}{hashed}", *(self._scope_names if scoped else [])]
         plain = hashed == "container" and not scoped
-        frame = frame.withColumn(HASH, sql_column(parts[0] if plain else f"xxhash64({', '.join(parts)})"))
+        frame = frame.withColumn(HASH, parse_column(parts[0] if plain else f"xxhash64({', '.join(parts)})"))
         if scoped:
             condition = f"({condition}) AND {scope_condition(self._scope_fields)}"
         size = table.nbytes if hashed == "container" else len(table) * BYTES_PER_VALUE
@@ -203,9 +203,10 @@ class DeletedKeysBuilder:
         return DeletedKeys(frame, probe, " AND ".join(condition), size)
 
     def _read_rows(self, columns: list[Field], entries: Sequence[DeleteEntry], *, scoped: bool) -> DataFrame:
-        frame = delete_rows(self._handle, self._files, entries, [column.id for column in columns])
+        frame = read_delete_keys(self._handle, self._files, entries, [column.id for column in columns])
         keys = [
-            sql_column(column_path(self._handle, column.id)).alias(f"{SIDE}k{i}") for i, column in enumerate(columns)
+            parse_column(find_column_path(self._handle, column.id)).alias(f"{SIDE}k{i}")
+            for i, column in enumerate(columns)
         ]
         entry_facts = F.broadcast(self._describe_entries(entries, scoped=scoped))
         return (
@@ -227,14 +228,14 @@ class DeletedKeysBuilder:
             columns = self._scopes.table(scopes)
             for name in columns.column_names:
                 table = table.append_column(name, columns[name])
-        frame = arrow_frame(self._handle.spark, table)
+        frame = make_frame_from_arrow(self._handle.spark, table)
         frame = self._cast_scopes(frame) if scoped else frame
         return frame.select(*(F.col(name).alias(f"{SIDE}{name}") for name in frame.columns))
 
     def _read_hash_map(self, columns: list[Field], entry: DeleteEntry, *, scoped: bool) -> DataFrame:
         """Reads the exact keys of a hash map, whose columns are named by field id."""
         keys = load_hashed_keys(self._handle, entry, columns)
-        frame = arrow_frame(self._handle.spark, keys)
+        frame = make_frame_from_arrow(self._handle.spark, keys)
         frame = frame.select(
             *(F.col(quote(name)).alias(f"{SIDE}k{index}") for index, name in enumerate(keys.column_names))
         )

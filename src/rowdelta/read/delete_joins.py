@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.read.merged_keys import NULL_CONTAINER
-from rowdelta.spark import sql_column
+from rowdelta.spark import parse_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -53,7 +53,7 @@ class DeletedKeys:
         return F.broadcast(self.frame) if self.size <= max_broadcast_bytes else self.frame.hint("shuffle_hash")
 
     def _on(self) -> Column:
-        return sql_column(f"{self.probe} = {HASH} AND ({self.condition})")
+        return parse_column(f"{self.probe} = {HASH} AND ({self.condition})")
 
 
 def container_probe(key: str, *, nullable: bool, scoped: list[str]) -> str:

@@ -10,9 +10,9 @@ from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from rowdelta.codec import decode_vector
+from rowdelta.codec import decode_deletion_vector
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import footer, together
+from rowdelta.iceberg import read_footer, run_in_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ def read_vectors(handle: TableHandle, entries: Iterable[DeleteEntry]) -> dict[st
         FormatError: A vector is damaged, or its number of positions differs from that of the manifest.
     """
     vectors: dict[str, BitMap64] = {}
-    for of_range in together(partial(_read, handle), _find_ranges(entries)):
+    for of_range in run_in_parallel(partial(_read, handle), _find_ranges(entries)):
         vectors |= of_range
     return vectors
 
@@ -49,15 +49,15 @@ def check_vectors(handle: TableHandle, entries: Iterable[DeleteEntry]) -> int:
         FormatError: A vector, or the Puffin file that it is in, is damaged; the message names the file.
     """
     ranges = _find_ranges(entry for entry in entries if entry.is_deletion_vector)
-    together(partial(_check_file, handle), list({some[0].path: some[0] for some in ranges}.values()))
+    run_in_parallel(partial(_check_file, handle), list({some[0].path: some[0] for some in ranges}.values()))
     for start in range(0, len(ranges), _CHECKED_AT_ONCE):
-        together(partial(_check_range, handle), ranges[start : start + _CHECKED_AT_ONCE])
+        run_in_parallel(partial(_check_range, handle), ranges[start : start + _CHECKED_AT_ONCE])
     return sum(map(len, ranges))
 
 
 def _check_file(handle: TableHandle, entry: DeleteEntry) -> None:
     try:
-        footer(handle, entry.path, entry.file_size_in_bytes)
+        read_footer(handle, entry.path, entry.file_size_in_bytes)
     except FormatError as error:
         raise _damaged(entry, error) from error
 
@@ -107,7 +107,7 @@ def _read(handle: TableHandle, neighbours: Sequence[DeleteEntry]) -> dict[str, B
         assert entry.referenced_data_file is not None
         start, end = _span(entry)
         try:
-            vector = decode_vector(data[start - first : end - first], cardinality=entry.record_count)
+            vector = decode_deletion_vector(data[start - first : end - first], cardinality=entry.record_count)
         except FormatError as error:
             raise _damaged(entry, error) from error
         vectors[entry.referenced_data_file] = vector

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowdelta.codec import decode_hashed, read_blob, sorted_distinct
+from rowdelta.codec import decode_hash_map, read_blob, sorted_distinct
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import only_blob
-from rowdelta.read.integer_keys import IntegerKeys, as_integers
+from rowdelta.iceberg import read_only_blob_metadata
+from rowdelta.read.integer_keys import IntegerKeys, to_integers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,8 +59,8 @@ def load_hashed_keys(handle: TableHandle, entry: DeleteEntry, columns: Sequence[
     Raises:
         FormatError: They do not agree with the manifest entry or the columns of the table.
     """
-    blob = only_blob(handle, entry.path, entry.file_size_in_bytes)
-    keys = decode_hashed(read_blob(handle.io.source(entry.path, entry.file_size_in_bytes), blob)).keys
+    blob = read_only_blob_metadata(handle, entry.path, entry.file_size_in_bytes)
+    keys = decode_hash_map(read_blob(handle.io.source(entry.path, entry.file_size_in_bytes), blob)).keys
     wanted = [str(column.id) for column in columns]
     if sorted(keys.column_names) != sorted(wanted):
         raise FormatError(f"{entry.path} has keys of fields {keys.column_names}, its manifest entry says {wanted}")
@@ -71,10 +71,10 @@ def load_hashed_keys(handle: TableHandle, entry: DeleteEntry, columns: Sequence[
     return keys.select(wanted)
 
 
-def hashed_integers(handle: TableHandle, entry: DeleteEntry, column: Field) -> IntegerKeys:
+def load_hashed_integers(handle: TableHandle, entry: DeleteEntry, column: Field) -> IntegerKeys:
     """Reads the keys of a hash map of one integer column."""
     values = load_hashed_keys(handle, entry, [column])[str(column.id)].combine_chunks()
-    keys = as_integers(column, values.drop_null()).to_numpy()
+    keys = to_integers(column, values.drop_null()).to_numpy()
     return IntegerKeys(sorted_distinct(keys), values.null_count > 0)
 
 

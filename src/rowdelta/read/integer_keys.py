@@ -59,7 +59,7 @@ def integer_sql(column: Field, reference: str) -> str:
     return _EXPRESSIONS[column.type_name].format(reference)
 
 
-def as_integers(column: Field, values: pa.Array) -> pa.Array:
+def to_integers(column: Field, values: pa.Array) -> pa.Array:
     """Converts values to integers; they may have a type that the column was widened from.
 
     Examples:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.spark import arrow_frame, sql_column
+from rowdelta.spark import make_frame_from_arrow, parse_column
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -48,12 +48,12 @@ class KeyBits:
 
     def hit(self) -> Column:
         """Whether a row has one of the keys, never null; the range of keys lets Spark skip files and row groups."""
-        inside = sql_column(f"{self.key} BETWEEN {self.low}L AND {self.high}L")
-        word = F.get(self.frame.scalar(), sql_column(f"cast(shiftright({self.key}, 6) - {self.low >> 6}L as int)"))
-        is_set = F.getbit(word, sql_column(f"cast({self.key} & 63 as int)")) == 1
+        inside = parse_column(f"{self.key} BETWEEN {self.low}L AND {self.high}L")
+        word = F.get(self.frame.scalar(), parse_column(f"cast(shiftright({self.key}, 6) - {self.low >> 6}L as int)"))
+        is_set = F.getbit(word, parse_column(f"cast({self.key} & 63 as int)")) == 1
         # Spark may evaluate the parts of an AND in any order, and the index of a key far outside the range overflows.
         hit = F.when(inside, is_set).otherwise(F.lit(False))
-        return hit | sql_column(f"{self.key} IS NULL") if self.with_null else inside & hit
+        return hit | parse_column(f"{self.key} IS NULL") if self.with_null else inside & hit
 
 
 def make_key_bits(
@@ -71,7 +71,7 @@ def make_key_bits(
     if words is None:
         return None
     table = pa.table({"words": pa.ListArray.from_arrays(pa.array([0, len(words)], pa.int32()), pa.array(words))})
-    return KeyBits(arrow_frame(spark, table), key, int(keys[0]), int(keys[-1]), with_null)
+    return KeyBits(make_frame_from_arrow(spark, table), key, int(keys[0]), int(keys[-1]), with_null)
 
 
 def pack_bits(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:

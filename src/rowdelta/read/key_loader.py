@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.codec import bitmap_to_numpy, decode_edv, get_codec, read_blob
+from rowdelta.codec import bitmap_to_numpy, decode_equality_vector, get_codec, read_blob
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import LruCache, column_path, delete_rows, only_blob, together
+from rowdelta.iceberg import LruCache, find_column_path, read_delete_keys, read_only_blob_metadata, run_in_parallel
 from rowdelta.read.integer_keys import IntegerKeys, integer_sql
 from rowdelta.read.parquet_keys import read_parquet_keys
-from rowdelta.spark import arrow_frame, select_sql
+from rowdelta.spark import make_frame_from_arrow, select_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,12 +45,12 @@ def load_integer_keys(
     loaded = {entry.path: _cache.get(entry.path) for entry in entries}
     missing = [entry for entry in entries if loaded[entry.path] is None]
     vectors = [entry for entry in missing if entry.is_vector]
-    read = together(lambda entry: vector_keys(handle, entry, column), vectors)
+    read = run_in_parallel(lambda entry: read_vector_keys(handle, entry, column), vectors)
     loaded |= dict(zip([entry.path for entry in vectors], read, strict=True))
     loaded |= read_parquet_keys(handle, [entry for entry in missing if not entry.is_vector], column)
     rows = [entry for entry in missing if loaded[entry.path] is None]
     if rows:
-        loaded |= row_keys(handle, files, rows, column)
+        loaded |= read_row_keys(handle, files, rows, column)
     for entry in missing:
         keys = loaded[entry.path]
         assert keys is not None
@@ -60,9 +60,9 @@ def load_integer_keys(
 
 def read_vector(handle: TableHandle, entry: DeleteEntry) -> EqualityDeleteVector:
     """Reads and checks an equality delete vector; the footer alone finds its blob."""
-    blob = only_blob(handle, entry.path, entry.file_size_in_bytes)
+    blob = read_only_blob_metadata(handle, entry.path, entry.file_size_in_bytes)
     entry.encoding(blob.type)
-    vector = decode_edv(blob, read_blob(handle.io.source(entry.path, entry.file_size_in_bytes), blob))
+    vector = decode_equality_vector(blob, read_blob(handle.io.source(entry.path, entry.file_size_in_bytes), blob))
     if (vector.field_id,) != entry.equality_ids:
         raise FormatError(
             f"{entry.path} deletes by field {vector.field_id}, but its manifest entry says {list(entry.equality_ids)}"
@@ -73,7 +73,7 @@ def read_vector(handle: TableHandle, entry: DeleteEntry) -> EqualityDeleteVector
     return vector
 
 
-def vector_keys(handle: TableHandle, entry: DeleteEntry, column: Field) -> IntegerKeys:
+def read_vector_keys(handle: TableHandle, entry: DeleteEntry, column: Field) -> IntegerKeys:
     """Reads the keys of an equality delete vector from storage."""
     return _decode_keys(read_vector(handle, entry), column)
 
@@ -98,16 +98,18 @@ def _decode_keys(vector: EqualityDeleteVector, column: Field) -> IntegerKeys:
     return IntegerKeys(keys, vector.contains_null)
 
 
-def row_keys(
+def read_row_keys(
     handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], column: Field
 ) -> dict[str, IntegerKeys]:
     """Reads standard equality delete files in Spark, and collects one 64-bit word for each 64 neighbouring keys."""
-    rows = delete_rows(handle, files, entries, [column.id])
-    key = integer_sql(column, column_path(handle, column.id))
+    rows = read_delete_keys(handle, files, entries, [column.id])
+    key = integer_sql(column, find_column_path(handle, column.id))
     block, bit = locate_bit("key")
     paths = pa.array([entry.path for entry in entries], pa.string())
     # A number stands for the path, which would be collected with every word.
-    numbers = arrow_frame(handle.spark, pa.table({"_file": paths, "file": pa.array(range(len(paths)), pa.int32())}))
+    numbers = make_frame_from_arrow(
+        handle.spark, pa.table({"_file": paths, "file": pa.array(range(len(paths)), pa.int32())})
+    )
     keys = select_sql(rows, "_file", f"{key} as key").join(F.broadcast(numbers), "_file")
     words = select_sql(keys, "file", f"{block} as block", f"{bit} as bit")
     table = words.groupBy("file", "block").agg({"bit": "bit_or"}).toDF("file", "block", "word").toArrow()

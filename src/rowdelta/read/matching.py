@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowdelta.iceberg import (
+    add_comment,
     build_skipping_filter,
-    columns_of,
-    filter_names,
-    filter_of,
-    hidden_struct,
-    hides_floats,
-    holds_hidden,
-    join_names,
+    convert_filter,
+    find_columns,
+    find_filter_columns,
+    find_join_columns,
+    has_floats,
+    has_hidden_field,
+    hide_struct_fields,
     names_floats,
-    with_comment,
 )
-from rowdelta.spark import sql_column
+from rowdelta.spark import parse_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from rowdelta.iceberg import Named, RowFilter, Schema, TableHandle
+    from rowdelta.iceberg import NamedColumns, RowFilter, Schema, TableHandle
 
 
 @dataclass(frozen=True)
@@ -64,17 +64,17 @@ def find_matching_rows(
     """
     matched = rows.where(where)
     schema = handle.metadata.schema
-    if not may_hide(handle, schema) and (again is None or not hides_floats(schema.fields)):
+    if not may_hide(handle, schema) and (again is None or not has_floats(schema.fields)):
         return Match(matched, condition)
-    named = filter_names(matched)
+    named = find_filter_columns(matched)
     hidden = _find_hidden(schema, named, frozenset())
     texts = _find_partition_texts(handle, schema) if named.prefixes else frozenset()
     alternatives = _find_hidden(schema, named, texts) if texts else hidden
     floats = again is not None and names_floats(handle, named.columns)
     if condition is None and (floats or alternatives != hidden):
-        condition = filter_of(handle, matched)
+        condition = convert_filter(handle, matched)
     if condition is not None and alternatives != hidden and _has_prefix_in_or(condition):
-        used = columns_of(handle, condition)
+        used = find_columns(handle, condition)
         hidden |= {name: text for name, text in alternatives.items() if name in used}
     skipped = build_skipping_filter(handle, condition) if condition is not None and floats else None
     if again is not None and skipped is not None:
@@ -93,7 +93,7 @@ def find_matching_rows_of_schema(
     schema = handle.metadata.schemas[schema_id]
     if not may_hide(handle, schema):
         return matched
-    named = filter_names(matched)
+    named = find_filter_columns(matched)
     hidden = _find_hidden(schema, named, _find_partition_texts(handle, schema) if named.prefixes else frozenset())
     return _replace_columns(rows, schema, hidden).where(where) if hidden else matched
 
@@ -110,26 +110,26 @@ def find_matching_pairs(handle: TableHandle, rows: DataFrame, join: Callable[[Da
     schema = handle.metadata.schema
     if not may_hide(handle, schema):
         return pairs
-    named = join_names(pairs)
+    named = find_join_columns(pairs)
     hidden = _find_hidden(schema, named, _find_partition_texts(handle, schema) if named.prefixes else frozenset())
     return join(_replace_columns(rows, schema, hidden)) if hidden else pairs
 
 
 def may_hide(handle: TableHandle, schema: Schema) -> bool:
     """Whether `find_matching_rows` hides a column of a schema if a predicate names it."""
-    return bool(_find_partition_texts(handle, schema)) or any(map(holds_hidden, schema.fields))
+    return bool(_find_partition_texts(handle, schema)) or any(map(has_hidden_field, schema.fields))
 
 
 def _replace_columns(rows: DataFrame, schema: Schema, hidden: dict[str, str]) -> DataFrame:
     columns = schema.top_level
-    return rows.withColumns({name: with_comment(sql_column(text), columns[name]) for name, text in hidden.items()})
+    return rows.withColumns({name: add_comment(parse_column(text), columns[name]) for name, text in hidden.items()})
 
 
-def _find_hidden(schema: Schema, named: Named, texts: AbstractSet[int]) -> dict[str, str]:
+def _find_hidden(schema: Schema, named: NamedColumns, texts: AbstractSet[int]) -> dict[str, str]:
     """Finds the columns to hide from the scan, and the SQL that replaces them, by name."""
     columns = [schema.by_id[column.id] for column in schema.fields if column.name.lower() in named.columns]
-    to_hide = [column for column in columns if column.id in texts or holds_hidden(column, texts)]
-    return {column.name: hidden_struct(column, texts) for column in to_hide}
+    to_hide = [column for column in columns if column.id in texts or has_hidden_field(column, texts)]
+    return {column.name: hide_struct_fields(column, texts) for column in to_hide}
 
 
 def _has_prefix_in_or(condition: RowFilter) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rowdelta.iceberg import inventory_of
+from rowdelta.iceberg import index_manifest_list
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -34,7 +34,7 @@ def find_needed_deletes(
     to_read = sum(_OPEN_COST + (entry.file_size_in_bytes >> 10) for entry in files.equality_deletes)
     if count is None or count > min(to_read, _MOST_FILES_COMPARED):
         return files.equality_deletes
-    inventory = inventory_of(handle, files.listing)
+    inventory = index_manifest_list(handle, files.listing)
     read = np.array([only is None or file.path in only for file in inventory.data], bool)
     applicable = inventory.applicable()
     needed = {(entry.path, entry.content_offset) for entry, files_hit in applicable if read[files_hit].any()}

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowdelta.codec import sorted_distinct
-from rowdelta.iceberg import together
+from rowdelta.iceberg import run_in_parallel
 from rowdelta.read.integer_keys import IntegerKeys
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def read_parquet_keys(handle: TableHandle, entries: Sequence[DeleteEntry], colum
         if entry.file_format == "PARQUET" and size <= min(MOST_BYTES, room):
             wanted.append(entry)
             room -= size
-    read = together(lambda entry: _read(handle, entry, column), wanted)
+    read = run_in_parallel(lambda entry: _read(handle, entry, column), wanted)
     return {entry.path: keys for entry, keys in zip(wanted, read, strict=True) if keys is not None}
 
 

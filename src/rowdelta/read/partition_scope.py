@@ -25,7 +25,7 @@ class Scope:
     partition: tuple[Any, ...]
 
 
-def scope_of(entry: DeleteEntry, specs: dict[int, PartitionSpec]) -> Scope | None:
+def find_scope(entry: DeleteEntry, specs: dict[int, PartitionSpec]) -> Scope | None:
     """Finds the partition of a delete; None if its spec has no partitions: then it applies to the whole table."""
     if specs[entry.spec_id].is_unpartitioned:
         return None

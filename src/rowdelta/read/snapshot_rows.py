@@ -9,12 +9,12 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import TableError
-from rowdelta.iceberg import SnapshotFiles, select_stored, shadow
+from rowdelta.iceberg import SnapshotFiles, read_without_equality_deletes, select_stored
 from rowdelta.read.column_names import check_names
 from rowdelta.read.delete_join_builder import DeletedKeysBuilder
 from rowdelta.read.delete_joins import AGE, PARTITION, SPEC
 from rowdelta.read.needed_deletes import find_needed_deletes
-from rowdelta.spark import arrow_frame, quote, select_sql
+from rowdelta.spark import make_frame_from_arrow, quote, select_sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ class LiveRows:
         return frame
 
 
-def live_rows(
+def build_live_rows(
     handle: TableHandle,
     files: SnapshotFiles,
     schema_id: int,
@@ -91,7 +91,7 @@ def live_rows(
     sources = {part.source_id for spec in specs for part in spec.fields if part.transform != "void"}
     dropped = [_find_dropped_key(handle, field_id) for field_id in sorted(keys - set(schema.by_id))]
     dropped_sources = [_find_dropped(handle, field_id) for field_id in sorted(sources - keys - set(schema.by_id))]
-    shadow_rows = shadow(handle, files, schema_id, [*dropped, *dropped_sources], only)
+    shadow_rows = read_without_equality_deletes(handle, files, schema_id, [*dropped, *dropped_sources], only)
     every, files = files.equality_deletes, replace(files, equality_deletes=deletes)
     columns = [column.name for column in schema.fields]
     places = [f"_spec_id AS {SPEC}", *([f"_partition AS {PARTITION}"] if shadow_rows.partition_names else [])]
@@ -165,5 +165,5 @@ def _with_file_ages(handle: TableHandle, rows: DataFrame, young: list[DataEntry]
             "__rd_number": pa.array([entry.sequence_number for entry in young], pa.int64()),
         }
     )
-    ages = F.broadcast(arrow_frame(handle.spark, table))
+    ages = F.broadcast(make_frame_from_arrow(handle.spark, table))
     return rows.join(ages, _FILE, "left").withColumn(AGE, F.coalesce("__rd_number", F.lit(-1)))

@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rowdelta.iceberg import SnapshotFiles, has_null_partitions, hides_floats, select_stored, shadow, snapshot_files
+from rowdelta.iceberg import (
+    SnapshotFiles,
+    has_floats,
+    has_null_partitions,
+    read_snapshot_files,
+    read_without_equality_deletes,
+    select_stored,
+)
 from rowdelta.read.manifest_checks import check_deletes
-from rowdelta.read.snapshot_rows import live_rows
+from rowdelta.read.snapshot_rows import build_live_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,12 +49,12 @@ def _find_frame(
     key = (snapshot.id, schema_id, max_broadcast_bytes)
     cached: _CachedFrame | None = handle.live_frames.get(key)
     if cached is None:
-        files = snapshot_files(handle, snapshot)
+        files = read_snapshot_files(handle, snapshot)
         if files is None:
             return None
         check_deletes(handle.metadata, files)
         if files.equality_deletes:
-            rows = live_rows(handle, files, schema_id)
+            rows = build_live_rows(handle, files, schema_id)
             cached = _CachedFrame(
                 rows.live(max_broadcast_bytes), lambda condition: rows.skipping(condition).live(max_broadcast_bytes)
             )
@@ -60,7 +67,7 @@ def _find_frame(
 
 
 def _read_shadow(handle: TableHandle, files: SnapshotFiles, schema_id: int) -> _CachedFrame:
-    columns, stored = _columns(handle, schema_id), shadow(handle, files, schema_id, []).frame
+    columns, stored = _columns(handle, schema_id), read_without_equality_deletes(handle, files, schema_id, []).frame
     return _CachedFrame(hide_floats(stored, columns), lambda condition: hide_floats(stored.where(condition), columns))
 
 
@@ -72,7 +79,7 @@ def hide_floats(frame: DataFrame, columns: Sequence[Field], more: Sequence[str] 
         columns: The columns.
         more: Metadata columns to keep if any column is hidden.
     """
-    return select_stored(frame, columns, more) if hides_floats(columns) else frame
+    return select_stored(frame, columns, more) if has_floats(columns) else frame
 
 
 def _columns(handle: TableHandle, schema_id: int) -> Sequence[Field]:
@@ -85,7 +92,7 @@ def read_skipping(
     """Reads the live rows of a snapshot without files that a predicate excludes; see `matching`."""
     cached = _find_frame(handle, snapshot, schema_id, max_broadcast_bytes)
     if cached is None:
-        files = snapshot_files(handle, snapshot)
+        files = read_snapshot_files(handle, snapshot)
         assert files is not None
         cached = _read_shadow(handle, files, schema_id)
     return cached.skipping(skipping)
@@ -102,4 +109,4 @@ def filters_may_mislead(handle: TableHandle) -> bool:
 
 
 def _has_floats(handle: TableHandle) -> bool:
-    return any(hides_floats(schema.fields) for schema in handle.metadata.schemas.values())
+    return any(has_floats(schema.fields) for schema in handle.metadata.schemas.values())

@@ -8,12 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import snapshot_files
+from rowdelta.iceberg import read_snapshot_files
 from rowdelta.read.column_names import check_clashes
 from rowdelta.read.deletion_vectors import check_vectors
 from rowdelta.read.matching import find_matching_rows, find_matching_rows_of_schema
 from rowdelta.read.table_reader import hide_floats, read_skipping, read_with_deletes
-from rowdelta.spark import quote, run_sql, string_literal
+from rowdelta.spark import quote, quote_string, run_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NUMBER: Final = re.compile(r"[+-]?\d+")
 
 
-def live_frame(
+def read_live_frame(
     handle: TableHandle,
     max_broadcast_bytes: int,
     *,
@@ -75,7 +75,7 @@ def live_frame(
 
 
 def _check_vectors_of(handle: TableHandle, snapshot: Snapshot) -> None:
-    files = snapshot_files(handle, snapshot)
+    files = read_snapshot_files(handle, snapshot)
     if files is not None:
         check_vectors(handle, files.position_deletes)
 
@@ -87,7 +87,7 @@ def _read_with_iceberg(handle: TableHandle, version: int | str | None) -> DataFr
         return handle.spark.table(handle.full_name)
     if isinstance(version, str) and _NUMBER.fullmatch(version):  # Iceberg would take it for the id of a snapshot
         return run_sql(handle.spark, f"SELECT * FROM {handle.full_name}.{quote(f'branch_{version}')}")
-    wanted = str(version) if isinstance(version, int) else string_literal(version)
+    wanted = str(version) if isinstance(version, int) else quote_string(version)
     return run_sql(handle.spark, f"SELECT * FROM {handle.full_name} VERSION AS OF {wanted}")
 
 

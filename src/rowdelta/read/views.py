@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowdelta.read.snapshot_rows import MAX_BROADCAST_BYTES
-from rowdelta.read.time_travel import live_frame
+from rowdelta.read.time_travel import read_live_frame
 from rowdelta.spark import TemporaryView
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _views: dict[tuple[str, str, str], dict[str, TemporaryView]] = {}
 def create_view(handle: TableHandle, name: str) -> DataFrame:
     """Creates or replaces a temporary view of the head of the handle's branch."""
     _forget_ended()
-    frame = live_frame(handle, MAX_BROADCAST_BYTES)
+    frame = read_live_frame(handle, MAX_BROADCAST_BYTES)
     _views.setdefault(_key(handle), {})[name] = TemporaryView(frame, name)
     return frame
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import InputError
-from rowdelta.spark import dotted, quote, read_name_rule
+from rowdelta.spark import quote, quote_where_needed, read_name_rule
 from rowdelta.sql.identifiers import are_same_names, read_alias, read_name
 from rowdelta.sql.live_tables import count_qualifier_parts
 
@@ -120,8 +120,8 @@ class DmlStatement:
                 are_same_names(self.rule, parts[:length], self.qualifier[-length:])
                 and self.rule.fold(parts[length]) in self.columns
             ):
-                return dotted(parts[length:])
-        return dotted(parts)
+                return quote_where_needed(parts[length:])
+        return quote_where_needed(parts)
 
     def value(self, node: Node) -> str:
         """Returns the text of a new value."""

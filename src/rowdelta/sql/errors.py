@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.errors import AnalysisException, PySparkException, QueryContextType
 
 from rowdelta.errors import InputError, RowDeltaError
-from rowdelta.spark import Gateway, analysis_error, place_in_text, spark_error_of, text_of
+from rowdelta.spark import Gateway, find_analysis_error, get_spark_error, get_statement_text, underline_in_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,9 +37,9 @@ def locate_errors(spark: SparkSession, statement: EditedText, changed: EditedTex
     try:
         yield
     except (RowDeltaError, PySparkException) as raised:
-        error = raised if isinstance(raised, PySparkException) else spark_error_of(raised) or raised
+        error = raised if isinstance(raised, PySparkException) else get_spark_error(raised) or raised
         if isinstance(error, (AnalysisException, InputError)):
-            original = analysis_error(spark, statement.all())
+            original = find_analysis_error(spark, statement.all())
             if original is not None and _is_same_error(original, error):
                 _move_places(original, statement)
                 raise original from None
@@ -67,10 +67,10 @@ def _add_place(spark: SparkSession, error: PySparkException, statement: EditedTe
         if context.contextType() is not QueryContextType.SQL:
             continue
         start, end = context.startIndex(), context.stopIndex() + 1
-        place = changed.find(text_of(context), start, end)
+        place = changed.find(get_statement_text(context), start, end)
         if place is not None:
             start, end = statement.origin(place[0]), statement.origin(place[1], is_end=True)
-            excerpt = place_in_text(Gateway(spark), statement.text, start, end)
+            excerpt = underline_in_text(Gateway(spark), statement.text, start, end)
             message = message.replace(context.summary(), excerpt or context.summary())
     setattr(error, _MESSAGE, message)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from rowdelta.iceberg import TableHandle, snapshot_files
-from rowdelta.read import MAX_BROADCAST_BYTES, filters_may_mislead, filters_mislead, live_frame
+from rowdelta.iceberg import TableHandle, read_snapshot_files
+from rowdelta.read import MAX_BROADCAST_BYTES, filters_may_mislead, filters_mislead, read_live_frame
 from rowdelta.spark import NamedTable, drop_temporary_view
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _read_live_rows(spark: SparkSession, named: NamedTable, *, as_stored: bool) 
     misled = not as_stored and filters_may_mislead(handle)
     if snapshot is None or (snapshot.summary.get("total-equality-deletes") == "0" and not misled):
         return None
-    files = snapshot_files(handle, snapshot)
+    files = read_snapshot_files(handle, snapshot)
     if files is None or not (files.equality_deletes or (misled and filters_mislead(handle, files))):
         return None
-    return live_frame(handle, MAX_BROADCAST_BYTES, snapshot_id=named.snapshot_id)
+    return read_live_frame(handle, MAX_BROADCAST_BYTES, snapshot_id=named.snapshot_id)

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from rowdelta.errors import InputError
-from rowdelta.spark import string_literal, unquote
+from rowdelta.spark import quote_string, unquote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -118,4 +118,4 @@ def _write_string(value: str, dialect: Dialect) -> str:
     """Writes a string in which Spark finds no variable (`${name}`) to replace."""
     if not dialect.escapes and any(mark in value for mark in ("'", "\\", "${")):
         return f"CAST(X'{value.encode().hex()}' AS STRING)"  # without escapes a string cannot hold these
-    return string_literal(value).replace("${", "\\u0024{")
+    return quote_string(value).replace("${", "\\u0024{")

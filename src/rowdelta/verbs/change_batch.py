@@ -13,7 +13,7 @@ from rowdelta.change import find_default, fits_unchanged, make_row_error, refuse
 from rowdelta.choices import Tie, check_choice
 from rowdelta.errors import InputError
 from rowdelta.read import check_clashes
-from rowdelta.spark import check_expression, columns_used, quote, sql_columns, where_sql
+from rowdelta.spark import check_expression, find_columns_used, parse_columns, quote, where_sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,7 +120,7 @@ class ChangeBatch:
             else:
                 value, have = F.col(quote(column.name)), given[column.name].dataType
             values.append(store_typed_value(self.handle, column, value, have, want.dataType).alias(column.name))
-        no_lineage = sql_columns([f"cast(NULL AS bigint) AS {name}" for name in lineage])
+        no_lineage = parse_columns([f"cast(NULL AS bigint) AS {name}" for name in lineage])
         return where_sql(last, f"NOT {DELETED}").select(*values, *no_lineage)
 
 
@@ -160,7 +160,7 @@ def bind_changes(
         name: refuse_null(F.col(taken[name]), f"a change has no key: column {name!r} is null", _NO_KEY) for name in key
     }
     plain = [name for name in taken if name not in keys]
-    others = dict(zip(plain, sql_columns([f"{taken[name]} AS {quote(name)}" for name in plain]), strict=True))
+    others = dict(zip(plain, parse_columns([f"{taken[name]} AS {quote(name)}" for name in plain]), strict=True))
     frame = changes.select(
         *(keys[name].alias(name) if name in keys else others[name] for name in taken),
         deletes.alias(DELETED),
@@ -215,7 +215,7 @@ def find_unknown_columns(handle: TableHandle, changes: DataFrame, rules: ChangeR
         return []
     values = [to_column(value) for value in rules.order_by]
     values += [] if rules.delete_when is None else [to_column(rules.delete_when)]
-    used = columns_used(changes, *values) if values else set()
+    used = find_columns_used(changes, *values) if values else set()
     return [name for name in unknown if not rule.find(name, used)]
 
 

@@ -22,7 +22,7 @@ from rowdelta.change import (
     read_target_rows,
     stage_change,
 )
-from rowdelta.iceberg import RowChange, build_row_filter, filter_of, whole_files
+from rowdelta.iceberg import RowChange, build_row_filter, convert_filter, find_whole_files
 from rowdelta.read import Match, find_matching_rows
 from rowdelta.spark import check_expression
 
@@ -58,7 +58,7 @@ class Delete(Operation[Result]):
         title = f"delete from {self._handle.name}"
         if target.snapshot is None:
             return Plan(title, (("rows", "none: the table is empty"),))
-        drops = whole_files(self._handle, target.snapshot.id, condition) is not None
+        drops = find_whole_files(self._handle, target.snapshot.id, condition) is not None
         if drops:
             steps = describe_without_deletes("metadata alone (every row of these files matches)", self._isolation)
         else:
@@ -76,7 +76,7 @@ class Delete(Operation[Result]):
         # Live rows need the keys of equality deletes, which are not read if whole files can be dropped.
         match = None if target.files.equality_deletes else self._find_rows(target)
         condition = self._find_condition(match)
-        whole = whole_files(self._handle, target.snapshot.id, condition)
+        whole = find_whole_files(self._handle, target.snapshot.id, condition)
         if whole is not None:
             return self._drop_files(target, condition, whole.files, whole.records, started)
 
@@ -106,7 +106,7 @@ class Delete(Operation[Result]):
         """Translates the predicate to Iceberg's terms, from the plan of the rows if there is one."""
         if match is None or self._where is None:
             return self._bind_predicate()
-        return filter_of(self._handle, match.rows) if match.condition is None else match.condition
+        return convert_filter(self._handle, match.rows) if match.condition is None else match.condition
 
     def _bind_predicate(self) -> RowFilter:
         return build_row_filter(self._handle, self._where, self._alias)

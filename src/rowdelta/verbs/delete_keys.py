@@ -15,9 +15,9 @@ from rowdelta.change import (
     Operation,
     Plan,
     Result,
-    apply,
     bind_keys,
     check_frame,
+    commit_and_refresh,
     describe_encodings,
     summarise_key_deletes,
 )
@@ -105,7 +105,7 @@ class DeleteKeys(Operation[DeleteKeysResult]):
         if not written:
             return DeleteKeysResult(seconds=time.monotonic() - started, reasons=("there are no keys",))
         change = RowChange(deletes=written, summary=summarise_key_deletes(self._handle, written))
-        snapshot = apply(self._handle, change)
+        snapshot = commit_and_refresh(self._handle, change)
         self._prepared = None
         return DeleteKeysResult(
             snapshot_id=snapshot.id,

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.read import integer_sql, make_key_bits
-from rowdelta.spark import computed_rows, quote, sql_column
+from rowdelta.spark import count_computed_rows, parse_column, quote
 from rowdelta.verbs.merge_condition import write_range
 from rowdelta.verbs.merge_matches import SOURCE
 
@@ -48,7 +48,7 @@ class KeyLookup:
     @property
     def key(self) -> Column:
         """The key of a row of the table, as `find` needs it."""
-        return sql_column(f"{self.bits.key} AS {_KEY}")
+        return parse_column(f"{self.bits.key} AS {_KEY}")
 
     def find(self, rows: DataFrame) -> pa.Table:
         """Collects rows that `bits` has found, with `SOURCE` instead of `key`; one that matches twice occurs twice."""
@@ -82,7 +82,7 @@ def _find_pair(handle: TableHandle, on: OnCondition) -> tuple[Field, str]:
 
 def is_small(source: DataFrame) -> bool:
     """Whether the keys of a source can be collected; False for a source that has not been computed."""
-    rows = computed_rows(source)
+    rows = count_computed_rows(source)
     return rows is not None and rows <= _MOST_KEYS
 
 

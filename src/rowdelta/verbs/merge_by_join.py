@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.change import select_updated_rows
-from rowdelta.iceberg import filter_of, is_read_as_it_is
-from rowdelta.spark import beside, in_few_files, kept, sql_column, where_sql
+from rowdelta.iceberg import convert_filter, is_read_from_table
+from rowdelta.spark import cache_frame, coalesce_by_size, parse_column, plan_during_job, where_sql
 from rowdelta.verbs.merge_clauses import ACTION, BY_SOURCE, MATCHED, NO_ACTION, choose_action, compute_updates
 from rowdelta.verbs.merge_commit import commit_matches, count_updates
 from rowdelta.verbs.merge_inserts import build_inserts, union
@@ -31,15 +31,15 @@ def merge_joined_rows(
     broadcast = can_broadcast(source)
     joined = join_source(merge, target, candidates, source, broadcast=broadcast)
     pairs_frame = apply_clauses(merge, target, joined, candidates.locator)
-    shuffles = not (broadcast and is_read_as_it_is(merge.handle, target.files))  # live rows may come from a join
-    with kept(pairs_frame, adapts=shuffles) as pairs:
-        matches, (updated_rows, condition) = beside(
+    shuffles = not (broadcast and is_read_from_table(merge.handle, target.files))  # live rows may come from a join
+    with cache_frame(pairs_frame, adapts=shuffles) as pairs:
+        matches, (updated_rows, condition) = plan_during_job(
             merge.handle.gateway,
             lambda: collect_matches(pairs, candidates.locator),
-            lambda: (_select_updates(merge, target, pairs), filter_of(merge.handle, candidates.in_range)),
+            lambda: (_select_updates(merge, target, pairs), convert_filter(merge.handle, candidates.in_range)),
         )
         has_updates = count_updates(merge, matches) > 0
-        updates = [in_few_files(updated_rows, pairs)] if updated_rows is not None and has_updates else []
+        updates = [coalesce_by_size(updated_rows, pairs)] if updated_rows is not None and has_updates else []
         new_rows = union([*updates, *build_inserts(merge, target, source, matches)])
         return commit_matches(merge, target, source, matches, new_rows, condition=condition, started=started)
 
@@ -50,12 +50,12 @@ def apply_clauses(merge: MergeSpec, target: Target, joined: DataFrame, locator: 
     action = choose_action(merge.clauses_for(MATCHED))
     by_source = merge.clauses_for(BY_SOURCE)
     if by_source:
-        action = F.when(sql_column(is_match), action).otherwise(choose_action(by_source))
+        action = F.when(parse_column(is_match), action).otherwise(choose_action(by_source))
     joined = where_sql(joined.withColumn(ACTION, action), f"{is_match} OR {ACTION} <> {NO_ACTION}")
     updates = merge.updates
     values = compute_updates(merge.handle, joined, updates, merge.aliases, merge.source.columns) if updates else []
     old = name_old_columns(merge, target, locator)
-    return joined.select(ACTION, sql_column(f"{is_match} AS {FOUND}"), SOURCE, *old, *values)
+    return joined.select(ACTION, parse_column(f"{is_match} AS {FOUND}"), SOURCE, *old, *values)
 
 
 def _select_updates(merge: MergeSpec, target: Target, pairs: DataFrame) -> DataFrame | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowdelta.change import ListedFilesLocator, select_updated_rows
-from rowdelta.iceberg import filter_of
-from rowdelta.spark import beside, in_few_files
+from rowdelta.iceberg import convert_filter
+from rowdelta.spark import coalesce_by_size, plan_during_job
 from rowdelta.verbs.merge_clauses import MATCHED, NOT_MATCHED, Clause, compute_insert
 from rowdelta.verbs.merge_commit import commit_matches
 from rowdelta.verbs.merge_inserts import build_inserts, union
@@ -41,10 +41,10 @@ def replace_matched_rows(
     """Collects where matched rows are, and commits rows of the source for them; `values` are its columns."""
     ((number, _),) = merge.updates
     assert isinstance(candidates.locator, ListedFilesLocator)
-    pairs, condition = beside(
+    pairs, condition = plan_during_job(
         merge.handle.gateway,
         lambda: _collect_pairs(merge, target, source, candidates),
-        lambda: filter_of(merge.handle, candidates.in_range),
+        lambda: convert_filter(merge.handle, candidates.in_range),
     )
     matches = group_replacements(merge.handle.spark, pairs, candidates.locator, number)
     new_rows = _build_rows(merge, target, source, matches, values)
@@ -71,7 +71,7 @@ def _build_rows(
     inserts_all = len(inserts) == 1 and inserts[0].is_plain
     joined = matches.join_to(source.alias(merge.aliases[1]), "left" if inserts_all else "inner")
     rows = joined.select(*(values[name].alias(name) for name in target.columns), *target.kept_lineage)
-    replaced = in_few_files(select_updated_rows(target, rows), source)
+    replaced = coalesce_by_size(select_updated_rows(target, rows), source)
     if inserts_all:
         return replaced
     return union([*([replaced] if matches.touched else []), *build_inserts(merge, target, source, matches)])

@@ -10,8 +10,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.change import compute_assignments, find_default, name_new_value, to_column
 from rowdelta.errors import InputError
-from rowdelta.iceberg import ambiguous_name
-from rowdelta.spark import quote, sql_column, sql_columns
+from rowdelta.iceberg import ambiguous_name_error
+from rowdelta.spark import parse_column, parse_columns, quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,11 +86,11 @@ def compute_updates(
     target_alias, source_alias = aliases
     wanted = [c.values if c.values is not None else _map_all_columns(handle, source, source_alias) for _, c in clauses]
     new = [compute_assignments(handle, rows, values, target_alias) for values in wanted]
-    applies = {number: sql_column(f"{ACTION} = {number}") for number, _ in clauses}
+    applies = {number: parse_column(f"{ACTION} = {number}") for number, _ in clauses}
     columns = handle.metadata.schema.fields
     old = {column.name: f"{quote(target_alias)}.{quote(column.name)}" for column in columns}
     untouched = [name for name in old if not any(name in some for some in new)]
-    old_values = sql_columns([f"{old[name]} AS {quote(name_new_value(name))}" for name in untouched])
+    old_values = parse_columns([f"{old[name]} AS {quote(name_new_value(name))}" for name in untouched])
     unchanged = dict(zip(untouched, old_values, strict=True))
     values = []
     for column in columns:
@@ -99,7 +99,7 @@ def compute_updates(
         if not setting:
             values.append(unchanged[column.name])
             continue
-        value = F.lit(None) if len(setting) == len(clauses) and not column.required else sql_column(old[column.name])
+        value = F.lit(None) if len(setting) == len(clauses) and not column.required else parse_column(old[column.name])
         for number, some in setting.items():
             value = F.when(applies[number], some).otherwise(value)
         values.append(value.alias(name_new_value(column.name)))
@@ -138,5 +138,5 @@ def _map_all_columns(handle: TableHandle, source: Sequence[str], alias: str) -> 
         )
     for name in columns:
         if len(by_name[rule.fold(name)]) > 1:
-            raise ambiguous_name(name, by_name[rule.fold(name)])
+            raise ambiguous_name_error(name, by_name[rule.fold(name)])
     return {quote(name): F.col(f"{quote(alias)}.{quote(by_name[rule.fold(name)][0])}") for name in columns}

@@ -9,8 +9,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import ambiguous_name
-from rowdelta.spark import check_expression, quote, split_conjuncts, string_literal
+from rowdelta.iceberg import ambiguous_name_error
+from rowdelta.spark import check_expression, quote, quote_string, split_conjuncts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,7 @@ def parse_on_condition(
         if not alike:
             raise InputError(f"the source has no column {name!r}", hint=f"its columns are {', '.join(source.columns)}")
         if len(alike) > 1:
-            raise ambiguous_name(name, alike)
+            raise ambiguous_name_error(name, alike)
         pairs[column] = alike[0]
     condition, target, origin = F.lit(True), quote(target_alias), quote(source_alias)
     for left, right in pairs.items():
@@ -149,5 +149,5 @@ def _write_literal(text: str, data_type: str) -> str:
         return f"timestamp_micros({text}L)"
     if data_type in {"bigint", "int"}:
         return text + ("L" if data_type == "bigint" else "")
-    quoted = string_literal(text)
+    quoted = quote_string(text)
     return quoted if data_type == "string" else f"CAST({quoted} AS {data_type})"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.spark import in_few_files
+from rowdelta.spark import coalesce_by_size
 from rowdelta.verbs.merge_clauses import ACTION, NO_ACTION, NOT_MATCHED, choose_action, compute_insert
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def build_inserts(merge: MergeSpec, target: Target, source: DataFrame, matches: 
     """Builds the new rows, as a list of one frame; empty if no clause inserts."""
     if not merge.clauses_for(NOT_MATCHED):
         return []
-    return [in_few_files(apply_inserts(merge, target, matches.unmatched(source)), source)]
+    return [coalesce_by_size(apply_inserts(merge, target, matches.unmatched(source)), source)]
 
 
 def apply_inserts(merge: MergeSpec, target: Target, unmatched: DataFrame) -> DataFrame:

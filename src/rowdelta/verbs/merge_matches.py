@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.change import ListedFilesLocator
 from rowdelta.codec import sorted_distinct
-from rowdelta.spark import arrow_frame, sql_column, where_sql
+from rowdelta.spark import make_frame_from_arrow, parse_column, where_sql
 from rowdelta.verbs.merge_clauses import ACTION, NO_ACTION
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class IndexedMatches(Matches):
         """Looks each row up in the array of its block."""
         rows = self._look_up(source)
         rows = rows.where(FOUND) if join_type == "inner" else rows
-        values = {name: sql_column(f"get({_ARRAY}{name}, {_INDEX})") for name in self._array_names}
+        values = {name: parse_column(f"get({_ARRAY}{name}, {_INDEX})") for name in self._array_names}
         return rows.withColumns(values).drop(*self.rows.columns)
 
     def unmatched(self, source: DataFrame) -> DataFrame:
@@ -85,8 +85,8 @@ class IndexedMatches(Matches):
         return [name for name in arrays if name != FOUND]
 
     def _look_up(self, source: DataFrame) -> DataFrame:
-        same = sql_column(f"shiftright({SOURCE}, {_INDEX_BITS}) = {_BLOCK}")
-        is_match = sql_column(f"get({_ARRAY}{FOUND}, {_INDEX})")
+        same = parse_column(f"shiftright({SOURCE}, {_INDEX_BITS}) = {_BLOCK}")
+        is_match = parse_column(f"get({_ARRAY}{FOUND}, {_INDEX})")
         return source.join(F.broadcast(self.rows), same, "left").withColumn(FOUND, is_match)
 
 
@@ -123,8 +123,8 @@ def group_replacements(spark: SparkSession, table: pa.Table, locator: ListedFile
     pairs = table.drop_columns(locator.names)
     arrays = _as_arrays(pairs)
     if arrays is not None:
-        return IndexedMatches(arrow_frame(spark, arrays), touched, counts, twice)
-    rows = arrow_frame(spark, pairs).withColumn(FOUND, F.lit(True))
+        return IndexedMatches(make_frame_from_arrow(spark, arrays), touched, counts, twice)
+    rows = make_frame_from_arrow(spark, pairs).withColumn(FOUND, F.lit(True))
     rows = F.broadcast(rows) if table.num_rows <= _MOST_ROWS_BROADCAST else rows
     return Matches(rows, touched, counts, twice)
 

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.change import FILE
 from rowdelta.read import MAX_BROADCAST_BYTES, find_matching_pairs
-from rowdelta.spark import quote, size_in_bytes
+from rowdelta.spark import estimate_size, quote
 from rowdelta.verbs.merge_clauses import BY_SOURCE
 from rowdelta.verbs.merge_matches import FOUND
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def can_broadcast(source: DataFrame) -> bool:
     """Whether every task can hold the whole source."""
-    return size_in_bytes(source) <= MAX_BROADCAST_BYTES
+    return estimate_size(source) <= MAX_BROADCAST_BYTES
 
 
 def join_source(

@@ -19,7 +19,7 @@ from rowdelta.change import (
     translate_row_errors,
 )
 from rowdelta.iceberg import build_row_filter
-from rowdelta.spark import beside, kept_once, sql_column
+from rowdelta.spark import cache_frame_unless_source_cached, parse_column, plan_during_job
 from rowdelta.verbs.merge_by_join import merge_joined_rows
 from rowdelta.verbs.merge_by_replacement import map_source_values, replace_matched_rows
 from rowdelta.verbs.merge_candidates import collect_source_keys, select_candidates
@@ -41,7 +41,7 @@ def plan_merge(merge: MergeSpec) -> Plan:
     if target.snapshot is None:
         return Plan(title, (*steps, ("scan", "none: the table is empty")))
     keys = None if merge.clauses_for(BY_SOURCE) else find_key_range(merge.handle, merge.source, merge.on.pairs)
-    condition = build_row_filter(merge.handle, None if keys is None else sql_column(keys))
+    condition = build_row_filter(merge.handle, None if keys is None else parse_column(keys))
     if merge.clauses_for(MATCHED, BY_SOURCE):
         mode = describe_mode(merge.handle, merge.mode, merge.mode_reason, merge.isolation)
     else:
@@ -54,11 +54,11 @@ def execute_merge(merge: MergeSpec) -> Result:
     started = time.monotonic()
     target = open_target(merge.handle)
     numbered = merge.source.withColumn(SOURCE, F.monotonically_increasing_id())
-    with translate_row_errors(REQUIRED_HINT), kept_once(numbered, merge.source) as source:
+    with translate_row_errors(REQUIRED_HINT), cache_frame_unless_source_cached(numbered, merge.source) as source:
         if target.files is None:
             return commit_first_rows(merge, target, source, started)
         replaces = merge.replaces_rows and can_collect_rows(target)
-        keys, (rows, values) = beside(
+        keys, (rows, values) = plan_during_job(
             merge.handle.gateway,
             lambda: collect_source_keys(merge, source),
             lambda: (read_target_rows(target, with_ids=True), map_source_values(merge, source) if replaces else {}),

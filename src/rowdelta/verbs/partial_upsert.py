@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.change import REQUIRED_HINT, find_isolation, find_mode, translate_row_errors
-from rowdelta.spark import kept, quote
+from rowdelta.spark import cache_frame, quote
 from rowdelta.verbs.change_batch import DELETED, bind_changes
 from rowdelta.verbs.merge_clauses import MATCHED, NOT_MATCHED, Clause
 from rowdelta.verbs.merge_condition import parse_on_condition
@@ -52,7 +52,7 @@ class PartialUpsert:
     def execute(self, check: Callable[[], None], started: float) -> UpsertResult:
         """Merges the last change of each key; calls `check` before anything is written."""
         batch = self._bind()
-        with translate_row_errors(REQUIRED_HINT), kept(batch.last()) as last:
+        with translate_row_errors(REQUIRED_HINT), cache_frame(batch.last()) as last:
             counts = last.agg(F.count("*"), F.count_if(DELETED)).head()
             assert counts is not None
             check()

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import draft
-from rowdelta.spark import quote, run_sql, sql_type
+from rowdelta.iceberg import open_with_new_columns
+from rowdelta.spark import quote, run_sql, write_sql_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ class Growth:
 
     def draft_table(self, handle: TableHandle, changes: DataFrame) -> TableHandle:
         """Makes a draft of the table with its new schema; the table itself does not change."""
-        return draft(handle, changes, self.new, self.wider)
+        return open_with_new_columns(handle, changes, self.new, self.wider)
 
     def apply(self, handle: TableHandle) -> None:
         """Changes the table's schema."""
@@ -60,5 +60,5 @@ def plan_growth(handle: TableHandle, changes: DataFrame, new_columns: Sequence[s
             raise InputError(
                 f"column {name!r} of the changes has no type", hint=f"cast it: col('{name}').cast('string')"
             )
-        statements.append(f"ADD COLUMN {quote(name)} {sql_type(changes, name)}")
+        statements.append(f"ADD COLUMN {quote(name)} {write_sql_type(changes, name)}")
     return Growth(tuple(new_columns), tuple(wider), tuple(statements))

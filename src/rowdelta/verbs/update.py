@@ -29,9 +29,9 @@ from rowdelta.change import (
     translate_row_errors,
 )
 from rowdelta.errors import InputError
-from rowdelta.iceberg import build_row_filter, filter_of
+from rowdelta.iceberg import build_row_filter, convert_filter
 from rowdelta.read import find_matching_rows
-from rowdelta.spark import beside, check_expression, check_value, in_few_files, kept, quote
+from rowdelta.spark import cache_frame, check_expression, check_value, coalesce_by_size, plan_during_job, quote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -126,8 +126,8 @@ class Update(Operation[Result]):
         old = [quote(name) for name in target.columns if name not in values] + target.kept_lineage
         marked = locator.mark(rows if match is None else match.rows, [*old, *new])
 
-        with translate_row_errors(REQUIRED_HINT), kept(marked) as matched:
-            touched, (new_rows, condition) = beside(
+        with translate_row_errors(REQUIRED_HINT), cache_frame(marked) as matched:
+            touched, (new_rows, condition) = plan_during_job(
                 self._handle.gateway,
                 lambda: locator.collect(matched),
                 lambda: (select_updated_rows(target, matched, values), self._find_condition(match)),
@@ -136,7 +136,7 @@ class Update(Operation[Result]):
                 return change_nothing(started)
             paths = [file.path for file in touched]
             validation = target.validation(condition, self._isolation, paths, updates=True)
-            change = stage_change(target, self._mode, touched, in_few_files(new_rows, matched), validation)
+            change = stage_change(target, self._mode, touched, coalesce_by_size(new_rows, matched), validation)
             updated = sum(len(file.positions) for file in touched)
             return commit_rows(self._handle, change, started, updated=updated)
 
@@ -156,7 +156,7 @@ class Update(Operation[Result]):
         """Translates the predicate to Iceberg's terms."""
         if match is not None and match.condition is not None:
             return match.condition
-        return filter_of(self._handle, None if match is None else match.rows)
+        return convert_filter(self._handle, None if match is None else match.rows)
 
     def _bind(self) -> RowFilter:
         """Checks the predicate and the values without reading a row; returns the predicate in Iceberg's terms."""

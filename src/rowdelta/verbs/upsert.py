@@ -17,10 +17,10 @@ from rowdelta.change import (
     KeyWriter,
     Operation,
     Plan,
-    apply,
     bind_keys,
     check_frame,
     choose_scope,
+    commit_and_refresh,
     describe_encodings,
     summarise_key_deletes,
     translate_row_errors,
@@ -28,7 +28,7 @@ from rowdelta.change import (
 )
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg import RowChange, stage_rows
-from rowdelta.spark import in_few_files, kept, kept_once
+from rowdelta.spark import cache_frame, cache_frame_unless_source_cached, coalesce_by_size
 from rowdelta.verbs.change_batch import DELETED, bind_changes, check_present, find_unknown_columns
 from rowdelta.verbs.partial_upsert import PartialUpsert
 from rowdelta.verbs.schema_evolution import plan_growth
@@ -82,7 +82,7 @@ class Upsert(Operation[UpsertResult]):
         new = find_unknown_columns(self._handle, self._changes, self._rules) if self._merge_schema else []
         batch = bind_changes(self._handle, self._changes.drop(*new), self._rules)
         scope, scope_reason = choose_scope(self._handle, self._rules.key, self._scope)
-        with translate_row_errors(REQUIRED_HINT), kept(batch.last()) as last:
+        with translate_row_errors(REQUIRED_HINT), cache_frame(batch.last()) as last:
             counts = last.agg(F.count("*"), F.count_if(DELETED)).head()
             assert counts is not None
             prepared = self._key_writer(self._handle, last, scope).prepare()
@@ -117,7 +117,10 @@ class Upsert(Operation[UpsertResult]):
 
         batch = bind_changes(self._handle, self._changes, self._rules)
         scope, _ = choose_scope(self._handle, self._rules.key, self._scope)
-        with translate_row_errors(REQUIRED_HINT), kept_once(batch.changes, self._changes) as changes:
+        with (
+            translate_row_errors(REQUIRED_HINT),
+            cache_frame_unless_source_cached(batch.changes, self._changes) as changes,
+        ):
             writer = self._key_writer(self._handle, changes, scope)
             prepared = writer.prepare()
             if not prepared.are_collected:  # nothing has run yet
@@ -140,7 +143,7 @@ class Upsert(Operation[UpsertResult]):
     def _staged_rows(self, batch: ChangeBatch, last: DataFrame, basis: DataFrame) -> Iterator[StagedFiles]:
         """Writes the new rows; removes them if what follows fails."""
         lineage = [ROW_ID, LAST_UPDATED] if self._handle.metadata.format_version >= LINEAGE_VERSION else []
-        staged = stage_rows(self._handle, in_few_files(batch.rows(last, lineage), basis, _BYTES_PER_TASK))
+        staged = stage_rows(self._handle, coalesce_by_size(batch.rows(last, lineage), basis, _BYTES_PER_TASK))
         try:
             yield staged
         except BaseException:
@@ -154,7 +157,7 @@ class Upsert(Operation[UpsertResult]):
             return UpsertResult(seconds=time.monotonic() - started, reasons=("there are no changes",))
         summary = summarise_key_deletes(self._handle, written)
         change = RowChange(deletes=written, rows=rows if len(rows) else None, summary=summary)
-        snapshot = apply(self._handle, change)
+        snapshot = commit_and_refresh(self._handle, change)
         keys = sum(new.file.record_count for new in written)
         return UpsertResult(
             snapshot_id=snapshot.id,
