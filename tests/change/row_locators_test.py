@@ -93,7 +93,7 @@ def test_paths_are_hashed_as_spark_hashes_them(spark: SparkSession) -> None:
 def test_files_whose_hashes_are_equal_are_numbered(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     with numbered_copies(spark, "region") as pair:
         locators = importlib.import_module("rowdelta.change.row_locators")
-        monkeypatch.setattr(locators, "spark_hashes", lambda paths: [7] * len(paths))
+        monkeypatch.setattr(locators, "compute_spark_hashes", lambda paths: [7] * len(paths))
         run(pair, "UPDATE {t} SET b = a WHERE id = 3")
         run(pair, "DELETE FROM {t} WHERE a = 2")
         spark.range(0, 40, 5).selectExpr("id", "90 + id AS a").createOrReplaceTempView("numbered_changes")

@@ -51,7 +51,7 @@ def test_the_parser_follows_the_session(spark: SparkSession) -> None:
     with settings(spark, {"spark.sql.ansi.enabled": "true", "spark.sql.ansi.doubleQuotedIdentifiers": "true"}):
         assert split_conjuncts(Gateway(spark), quoted) == Conjuncts((ID,), 0)
     with pytest.raises(ParseException):
-        split_conjuncts(Gateway(spark), "t.id = s.id AND")
+        split_conjuncts(Gateway(spark), "t.id = s.id AND (")
 
 
 def test_a_long_condition_is_split(spark: SparkSession) -> None:

@@ -35,7 +35,7 @@ OF_USERS = {
     "verbs/merge_condition.py",
     "verbs/update.py",
     "sql/live_views.py",
-    "sql/merge.py",
+    "sql/to_operation.py",
     "sql/run.py",
     "sql/live_tables.py",
     "delta/log.py",

@@ -45,7 +45,8 @@ def open_with_new_columns(
         metadata = iceberg.TableMetadata.buildFrom(base).setCurrentSchema(schema, highest).build()
     except JavaError as error:
         raise InputError(
-            f"{handle.name} cannot get the columns {', '.join([*new, *wider])} of the changes: {read_java_message(error)}",
+            f"{handle.name} cannot get the columns {', '.join([*new, *wider])} of the changes: "
+            f"{read_java_message(error)}",
             hint="cast or drop them in the changes",
         ) from error
     operations = iceberg.StaticTableOperations(metadata, handle.java_table.io(), handle.java_table.locationProvider())

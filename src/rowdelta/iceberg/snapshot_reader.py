@@ -81,7 +81,7 @@ def open_data_files(handle: TableHandle, snapshot: Snapshot) -> Any:
 
 
 def is_read_from_table(handle: TableHandle, files: SnapshotFiles) -> bool:
-    """Whether `read_without_equality_deletes`, with the newest schema, reads the table itself instead of one made in memory."""
+    """Whether `read_without_equality_deletes` with the newest schema reads the table itself, not one made in memory."""
     metadata = handle.metadata
     return _is_clean_head(handle.branch, metadata, files, metadata.current_schema_id)
 
