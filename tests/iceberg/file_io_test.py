@@ -16,7 +16,7 @@ from py4j.protocol import Py4JJavaError
 import rowdelta as rd
 from rowdelta.iceberg import run_in_parallel
 from rowdelta.iceberg.file_io import PIECE, FileIO, read_in_pieces
-from rowdelta.spark import threads as errands
+from rowdelta.spark import threads
 from tests.support.tables import create
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def test_reading_inside_reading_does_not_wait_for_itself() -> None:
 def test_work_is_done_where_threads_are_busy_or_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = ThreadPoolExecutor(1)
     ended.shutdown()
-    monkeypatch.setattr(errands, "_pool", ended)
+    monkeypatch.setattr(threads, "_pool", ended)
     assert run_in_parallel(lambda item: item + 1, range(3)) == [1, 2, 3]
     storage = Storage()
     with FileIO(storage).writing({"one": b"1"}) as wait:

@@ -6,8 +6,6 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.errors import ArithmeticException
-from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.spark import cache_frame
 from rowdelta.verbs import merge_matches
@@ -91,21 +89,6 @@ def test_kept_frames_are_not_compressed_and_the_setting_is_given_back(spark: Spa
             assert spark.conf.get(name) == "false"
             raise ZeroDivisionError
         assert spark.conf.get(name) == "false"
-    assert spark.conf.get(name) == before
-
-
-def test_a_frame_that_does_not_adapt_is_computed_with_what_reads_it(spark: SparkSession) -> None:
-    name = "spark.sql.adaptive.enabled"
-    before = spark.conf.get(name)
-    joined = spark.range(9).join(F.broadcast(spark.range(3)), "id")
-    for adapts in (True, False):
-        with cache_frame(joined, adapts=adapts) as frame:
-            assert spark.conf.get(name) == before
-            plan = frame.select("id")._jdf.queryExecution().executedPlan().toString()
-            assert ("AdaptiveSparkPlan" in plan) is adapts
-            assert frame.count() == 3
-    with pytest.raises(ArithmeticException), cache_frame(joined.selectExpr("id / 0 AS x"), adapts=False) as frame:
-        frame.collect()
     assert spark.conf.get(name) == before
 
 

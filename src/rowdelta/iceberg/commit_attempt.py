@@ -48,7 +48,7 @@ class CommitAttempt:
         self.in_doubt = False
         self.asked = False
 
-    def succeeds(self, retries: CommitRetries, wait: Callable[[], None]) -> bool:
+    def succeeds(self, retries: CommitRetries, wait: Callable[[], object]) -> bool:
         """Whether the commit succeeded; False if another writer was faster and another attempt is allowed.
 
         Args:
@@ -75,7 +75,7 @@ class CommitAttempt:
             # After an error, Iceberg may have written files that no list of this attempt names yet.
             self._handle.io.discard(dict.fromkeys([*self._written, *self._list_iceberg_files()]))
 
-    def _run(self, wait: Callable[[], None]) -> None:
+    def _run(self, wait: Callable[[], object]) -> None:
         handle = self._handle
         operations = handle.java_table.operations()
         transaction = handle.java_table.newTransaction()  # it reads the newest metadata
@@ -96,7 +96,7 @@ class CommitAttempt:
         handle.io.discard(path for path in dict.fromkeys(self._written) if _get_file_name(path) not in needed)
 
     def _make_snapshot(
-        self, transaction: Any, base: Any, manifests: VectorManifests, wait: Callable[[], None]
+        self, transaction: Any, base: Any, manifests: VectorManifests, wait: Callable[[], object]
     ) -> tuple[dict[str, Any], set[str]]:
         """Makes the snapshot with complete manifests.
 

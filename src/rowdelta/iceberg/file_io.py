@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rowdelta.errors import TableError
-from rowdelta.spark import PooledTask, Py4JJavaError, cancel_tasks
+from rowdelta.spark import Py4JJavaError, run_in_pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -86,22 +86,14 @@ class FileIO:
             raise
 
     @contextmanager
-    def writing(self, contents: Mapping[str, bytes]) -> Iterator[Callable[[], None]]:
+    def writing(self, contents: Mapping[str, bytes]) -> Iterator[Callable[[], object]]:
         """Writes new files while the caller does something else.
 
         Yields a function that returns when all files are written, and raises the error of one that is not. After the
         block no file is still being written, unless an interrupt did not wait for it.
         """
-        errands = [PooledTask(partial(self.write, path, data)) for path, data in contents.items()]
-
-        def finish() -> None:
-            for errand in errands:
-                errand.result()
-
-        try:
-            yield finish
-        finally:
-            cancel_tasks(errands)
+        with run_in_pool([partial(self.write, path, data) for path, data in contents.items()]) as collect:
+            yield collect
 
     def delete(self, paths: Iterable[str]) -> None:
         """Removes files. One that does not exist is not an error."""
@@ -168,16 +160,13 @@ def run_in_parallel(read: Callable[[X], Y], items: Sequence[X]) -> list[Y]:
     After an error, no other file is still being read or written, unless an interrupt did not wait for it.
 
     Examples:
-        >>> together(len, ["one", "three"])
+        >>> run_in_parallel(len, ["one", "three"])
         [3, 5]
     """
     if len(items) < 2:  # noqa: PLR2004 - no threads for one file
         return [read(item) for item in items]
-    errands = [PooledTask(partial(read, item)) for item in items]
-    try:
-        return [errand.result() for errand in errands]
-    finally:
-        cancel_tasks(errands)
+    with run_in_pool([partial(read, item) for item in items]) as collect:
+        return collect()
 
 
 def _describe_error(error: Py4JJavaError) -> str:

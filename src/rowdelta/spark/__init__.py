@@ -60,7 +60,7 @@ from rowdelta.spark.sql_parser import (
 )
 from rowdelta.spark.store_assignment import can_store, cast_strictly, write_sql_type
 from rowdelta.spark.syntax_tree import Node
-from rowdelta.spark.threads import PooledTask, cancel_tasks
+from rowdelta.spark.threads import run_in_pool
 from rowdelta.spark.versions import DELTA_PACKAGE, ICEBERG_PACKAGE, check_spark
 
 __all__ = [
@@ -76,7 +76,6 @@ __all__ = [
     "NameRule",
     "NamedTable",
     "Node",
-    "PooledTask",
     "Py4JError",
     "Py4JJavaError",
     "TemporaryView",
@@ -84,7 +83,6 @@ __all__ = [
     "cache_frame",
     "cache_frame_unless_source_cached",
     "can_store",
-    "cancel_tasks",
     "cast_strictly",
     "check_expression",
     "check_running",
@@ -129,6 +127,7 @@ __all__ = [
     "read_java_name",
     "read_name_rule",
     "remove_at_exit_if_empty",
+    "run_in_pool",
     "run_interruptibly",
     "run_sql",
     "select_sql",

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _BYTES_PER_TASK: Final = 16 << 20
 _MAX_TASKS: Final = 100_000
 _COMPRESSION: Final = "spark.sql.inMemoryColumnarStorage.compressed"
-_ADAPTIVE: Final = "spark.sql.adaptive.enabled"
 
 
 def cache_frame_unless_source_cached(frame: DataFrame, source: DataFrame) -> AbstractContextManager[DataFrame]:
@@ -33,28 +32,20 @@ def cache_frame_unless_source_cached(frame: DataFrame, source: DataFrame) -> Abs
 
 
 @contextmanager
-def cache_frame(frame: DataFrame, *, adapts: bool = True) -> Iterator[DataFrame]:
-    """Caches a frame in memory or on disk while it is used more than once, so that the table is scanned once.
-
-    Args:
-        frame: The frame.
-        adapts: Whether Spark may adapt the plan while it runs. This costs an extra job, and a frame without a shuffle
-            gains nothing from it. False also affects other plans that the session makes at this moment.
-    """
+def cache_frame(frame: DataFrame) -> Iterator[DataFrame]:
+    """Caches a frame in memory or on disk while it is used more than once, so that the table is scanned once."""
     # Spark caches frames by their plans. If another operation cached the same plan, its end would drop this frame too.
     spark, frame = frame.sparkSession, where_sql(frame, f"{next(_frame_numbers)} >= 0")
     # Compressing rows that are read once or twice costs more than it saves.
     with _turn_off(spark, _COMPRESSION):
         try:
-            with _planning, nullcontext() if adapts else _turn_off(spark, _ADAPTIVE):
-                frame.persist(StorageLevel.MEMORY_AND_DISK)
+            frame.persist(StorageLevel.MEMORY_AND_DISK)
             yield frame
         finally:
             frame.unpersist()
 
 
 _frame_numbers = itertools.count()
-_planning = threading.Lock()  # no frame that adapts may be planned while another has turned adaptation off
 _lock = threading.Lock()
 _users: Counter[tuple[str, str]] = Counter()
 _original_values: dict[tuple[str, str], str] = {}

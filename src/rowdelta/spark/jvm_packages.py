@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from py4j.java_gateway import JavaPackage
 
@@ -32,28 +32,11 @@ class Package:
         return member
 
 
-# PySpark looks these up for nearly every frame and column.
-_FREQUENT_NAMES: Final = (
-    "PythonUtils",
-    "PythonSQLUtils",
-    "functions",
-    "org.apache.spark.sql.classic.SparkSession",
-    "org.apache.spark.sql.functions",
-    "org.apache.spark.sql.catalyst.trees.PySparkCurrentOrigin",
-    "org.apache.spark.storage.StorageLevel",
-)
 _packages: dict[Any, Package] = {}  # by JVM
 
 
 def get_packages(view: Any) -> Package:
-    """Returns the packages of a JVM, given PySpark's view of it.
-
-    PySpark looks up the same few classes again and again, each time in all jars. The view caches them too.
-    """
+    """Returns the packages of a JVM, given PySpark's view of it."""
     if view not in _packages:
-        for name in _FREQUENT_NAMES:
-            member = getattr(view, name)
-            if not isinstance(member, JavaPackage):  # a missing class may be loaded later
-                setattr(view, name, member)
         _packages[view] = Package(view)
     return _packages[view]

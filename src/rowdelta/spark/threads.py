@@ -6,61 +6,47 @@ file. A stream with new threads for every batch would need more and more memory.
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 Result = TypeVar("Result")
 _THREADS: Final = 8
 _pool: Final = ThreadPoolExecutor(_THREADS, thread_name_prefix="rowdelta-files")
 
 
-class PooledTask(Generic[Result]):
-    """A task that the pool or the caller runs, whichever is first, so that no caller waits for a busy thread.
+@contextmanager
+def run_in_pool(tasks: Sequence[Callable[[], Result]]) -> Iterator[Callable[[], list[Result]]]:
+    """Starts tasks, and yields a function that returns their results, in order, or raises the first error.
+
+    That function runs the tasks that no thread has begun, so that no caller waits for a busy pool. At the end of the
+    block, tasks that have not begun are cancelled, and the others are waited for, unless an interrupt comes first.
 
     Examples:
-        >>> Errand(lambda: 6 * 7).result()
-        42
+        >>> with run_in_pool([lambda: 6 * 7, lambda: 6 + 7]) as collect:
+        ...     collect()
+        [42, 13]
     """
+    futures = [_submit(task) for task in tasks]
+    results: list[Result] = []
 
-    def __init__(self, work: Callable[[], Result]) -> None:
-        self._work: Callable[[], Result] | None = work
-        self._results: list[Result] = []
-        self._error: BaseException | None = None
-        self._lock = threading.Lock()
-        with suppress(RuntimeError):  # the pool is closed when the process ends
-            _pool.submit(self._run)
+    def collect() -> list[Result]:
+        for task, future in list(zip(tasks, futures, strict=True))[len(results) :]:
+            results.append(task() if future.cancel() else future.result())
+        return results
 
-    def result(self) -> Result:
-        """Returns the result of the task, or raises its error."""
-        self._run()
-        if self._error is not None:
-            raise self._error
-        return self._results[0]
-
-    def drop(self, *, wait: bool) -> None:
-        """Cancels the task if it has not begun; with `wait`, waits for it if it has."""
-        if self._lock.acquire(blocking=wait):
-            self._work = None
-            self._lock.release()
-
-    def _run(self) -> None:
-        with self._lock:
-            work, self._work = self._work, None
-            if work is None:
-                return
-            try:
-                self._results.append(work())
-            except BaseException as error:  # noqa: BLE001 - `result` raises it
-                self._error = error
+    try:
+        yield collect
+    finally:
+        # Cancel all before waiting: otherwise more would begin meanwhile.
+        wait([future for future in futures if not future.cancel()])
 
 
-def cancel_tasks(errands: Sequence[PooledTask[Any]]) -> None:
-    """Cancels tasks that have not begun, then waits for the others; in the other order, more would begin."""
-    for wait in (False, True):
-        for errand in errands:
-            errand.drop(wait=wait)
+def _submit(task: Callable[[], Result]) -> Future[Result]:
+    try:
+        return _pool.submit(task)
+    except RuntimeError:  # the pool is closed when the process ends: the caller runs the task
+        return Future()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.change import select_updated_rows
-from rowdelta.iceberg import convert_filter, is_read_from_table
+from rowdelta.iceberg import convert_filter
 from rowdelta.spark import cache_frame, coalesce_by_size, parse_column, plan_during_job, where_sql
 from rowdelta.verbs.merge_clauses import ACTION, BY_SOURCE, MATCHED, NO_ACTION, choose_action, compute_updates
 from rowdelta.verbs.merge_commit import commit_matches, count_updates
@@ -27,12 +27,10 @@ def merge_joined_rows(
     merge: MergeSpec, target: Target, source: DataFrame, candidates: Candidates, *, started: float
 ) -> Result:
     """Joins, keeps the pairs, and commits what the clauses make of them."""
-    assert target.files is not None
     broadcast = can_broadcast(source)
     joined = join_source(merge, target, candidates, source, broadcast=broadcast)
     pairs_frame = apply_clauses(merge, target, joined, candidates.locator)
-    shuffles = not (broadcast and is_read_from_table(merge.handle, target.files))  # live rows may come from a join
-    with cache_frame(pairs_frame, adapts=shuffles) as pairs:
+    with cache_frame(pairs_frame) as pairs:
         matches, (updated_rows, condition) = plan_during_job(
             merge.handle.gateway,
             lambda: collect_matches(pairs, candidates.locator),
