@@ -1,0 +1,69 @@
+"""docs/architecture.md, held against the code: layers, contracts, and the modules that it names."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from typing import TYPE_CHECKING
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+from tests.support.examples import DOCS, ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOURCES = ROOT / "src" / "rowdelta"
+PAGE = (DOCS / "architecture.md").read_text(encoding="utf-8")
+
+
+def section(title: str) -> str:
+    """The text below a heading, up to the next heading of the same level."""
+    return PAGE.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def test_the_layers_of_the_page_are_those_of_the_contract() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    rows = re.findall(r"^\| ((?:`[\w./]+`(?:, )?)+) \|", section("Layers"), re.MULTILINE)
+    page = [name for row in rows for name in re.findall(r"`([\w.]+?)(?:/|\.py)`", row)]
+    contract = [name.strip().removeprefix("rowdelta.") for layer in layers for name in layer.split("|")]
+    assert sorted(page) == sorted(contract)
+    order = {
+        name.strip().removeprefix("rowdelta."): number
+        for number, layer in enumerate(layers)
+        for name in layer.split("|")
+    }
+    assert [order[name] for name in page] == sorted(order[name] for name in page)
+
+
+def test_every_module_that_the_page_names_exists() -> None:
+    named = re.findall(r"`((?:[a-z_]+/)+[a-z_]*\.?(?:py)?|_?[a-z]+\.py)`", PAGE)
+    assert len(named) > 50
+    missing = [name for name in named if not any((root / name).exists() for root in (SOURCES, ROOT, ROOT / "tests"))]
+    assert missing == []
+
+
+def internals(tree: ast.AST) -> Iterator[str]:
+    """Uses of PySpark that only `spark/` may make: modules and attributes of its own, and the way into the JVM."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "pyspark":
+            yield from (alias.name for alias in node.names if alias.name.startswith("_"))
+            yield from (part for part in str(node.module).split(".") if part.startswith("_") or part == "java_gateway")
+        elif isinstance(node, ast.Attribute) and node.attr in {"_jvm", "_jdf", "_jc", "_jsparkSession", "_jsc", "_sc"}:
+            yield node.attr
+
+
+def test_only_one_folder_uses_the_internals_of_pyspark() -> None:
+    users = {
+        path.relative_to(SOURCES).parts[0]
+        for path in SOURCES.rglob("*.py")
+        if any(internals(ast.parse(path.read_text(encoding="utf-8"))))
+    }
+    assert users == {"spark"}
