@@ -27,20 +27,16 @@ def section(title: str) -> str:
 
 
 def test_the_layers_of_the_page_are_those_of_the_contract() -> None:
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
-        "contracts"
-    ]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    levels = {
+        name.strip().removeprefix("rowdelta."): level for level, names in enumerate(layers) for name in names.split("|")
+    }
     rows = re.findall(r"^\| ((?:`[\w./]+`(?:, )?)+) \|", section("Layers"), re.MULTILINE)
     page = [name for row in rows for name in re.findall(r"`([\w.]+?)(?:/|\.py)`", row)]
-    contract = [name.strip().removeprefix("rowdelta.") for layer in layers for name in layer.split("|")]
-    assert sorted(page) == sorted(contract)
-    order = {
-        name.strip().removeprefix("rowdelta."): number
-        for number, layer in enumerate(layers)
-        for name in layer.split("|")
-    }
-    assert [order[name] for name in page] == sorted(order[name] for name in page)
+    assert sorted(page) == sorted(levels)
+    assert [levels[name] for name in page] == sorted(levels.values())
 
 
 def test_every_module_that_the_page_names_exists() -> None:
