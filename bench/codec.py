@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.measure import Measure, time_of
-from rowdelta.codec import bitmap_from_sorted, bitmap_to_numpy, decode_vector, encode_vector
+from rowdelta.codec import bitmap_from_sorted, bitmap_to_numpy, decode_deletion_vector, encode_deletion_vector
 from rowdelta.codec.set_compression import get_compression
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ def run() -> list[Measure]:
 
 def _times(shape: str, values: npt.NDArray[np.int64]) -> list[Measure]:
     bitmap = bitmap_from_sorted(values)
-    vector, delta = encode_vector(bitmap), get_compression("delta-zstd")
+    vector, delta = encode_deletion_vector(bitmap), get_compression("delta-zstd")
     packed = delta.encode(bitmap)
-    assert decode_vector(vector, cardinality=len(values)) == delta.decode(packed) == bitmap
+    assert decode_deletion_vector(vector, cardinality=len(values)) == delta.decode(packed) == bitmap
     goals = (BUILD_GOAL, DECODE_GOAL) if len(values) <= MILLION else ("", "")
     return [
         _milliseconds(f"{shape}: build", lambda: bitmap_from_sorted(values), goals[0]),
-        _milliseconds(f"{shape}: encode", lambda: encode_vector(bitmap)),
-        _milliseconds(f"{shape}: decode to numpy", lambda: bitmap_to_numpy(decode_vector(vector)), goals[1]),
+        _milliseconds(f"{shape}: encode", lambda: encode_deletion_vector(bitmap)),
+        _milliseconds(f"{shape}: decode to numpy", lambda: bitmap_to_numpy(decode_deletion_vector(vector)), goals[1]),
         _milliseconds(f"{shape}: encode as delta-zstd", lambda: delta.encode(bitmap)),
         _milliseconds(f"{shape}: decode delta-zstd", lambda: delta.decode(packed)),
     ]
@@ -50,7 +50,7 @@ def _times(shape: str, values: npt.NDArray[np.int64]) -> list[Measure]:
 
 def _sizes(shape: str, values: npt.NDArray[np.int64]) -> list[Measure]:
     bitmap, parquet = bitmap_from_sorted(values), _parquet_size(values)
-    packed = {"Roaring": encode_vector(bitmap), "delta-zstd": get_compression("delta-zstd").encode(bitmap)}
+    packed = {"Roaring": encode_deletion_vector(bitmap), "delta-zstd": get_compression("delta-zstd").encode(bitmap)}
     return [
         Measure(
             f"{shape}: bytes of a delta-encoded Parquet column / {name}",

@@ -14,7 +14,7 @@ from pyroaring import BitMap64
 
 import rowdelta as rd
 from bench.measure import Measure, after_warm_up, driver_peak_mb, live_heap_mb, ratio, seconds_of
-from rowdelta.codec import encode_vector
+from rowdelta.codec import encode_deletion_vector
 from rowdelta.codec.delta_vector import z85_encode
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class SyntheticDelta:
         for start in range(0, len(numbers), VECTORS_IN_A_FILE):
             name, content = uuid.uuid4(), bytearray(b"\x01")
             for number in numbers[start : start + VECTORS_IN_A_FILE]:
-                blob = encode_vector(BitMap64(sorted(self._random.sample(range(ROWS), ROWS // 100))))
+                blob = encode_deletion_vector(BitMap64(sorted(self._random.sample(range(ROWS), ROWS // 100))))
                 vector = {
                     "storageType": "u",
                     "pathOrInlineDv": z85_encode(name.bytes),

@@ -91,7 +91,7 @@ def _run_stream(spark: SparkSession, checkpoint: Path, sampled: set[int], rest: 
         tie="any",
         resolve_every=10,
         expire_every=10,
-        on_progress=take_sample,
+        progress=take_sample,
     )
     running = stream.start(str(checkpoint))
     while not over.is_set() and not running.await_termination(1):

@@ -41,7 +41,7 @@ def maintain(table: rd.Table) -> None:
 
     expired = table.expire(older_than=timedelta(days=5), retain_last=10).execute()
     print(f"  {expired.snapshots_expired} old snapshots removed")
-    orphans = table.remove_orphans(older_than=timedelta(days=7)).execute()  # dry_run=False removes them
+    orphans = table.remove_orphans(older_than=timedelta(days=7)).plan()  # .execute() removes them
     print(f"  {len(orphans.orphan_files)} orphan files found")
     print(f"{table.name}: now read by {table.debt().readers}")
 

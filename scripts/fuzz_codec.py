@@ -126,7 +126,7 @@ def decode_roaring32(data: bytes) -> None:
 
 def decode_vector(data: bytes) -> None:
     """Decode a framed vector."""
-    check_bitmap(codec.decode_vector(data), codec.JAVA_HIGH_KEY_LIMIT)
+    check_bitmap(codec.decode_deletion_vector(data), codec.JAVA_HIGH_KEY_LIMIT)
 
 
 def decode_puffin(data: bytes) -> None:
@@ -144,17 +144,17 @@ def decode_set(data: bytes) -> None:
 
 def decode_hashed(data: bytes) -> None:
     """Decode hashed keys, and encode them again."""
-    keys = codec.decode_hashed(data, limit=2**24).keys
+    keys = codec.decode_hash_map(data, limit=2**24).keys
     if keys.nbytes < LISTED:
-        again = codec.decode_hashed(codec.encode_hashed(np.zeros(keys.num_rows, np.int64), keys)).keys
+        again = codec.decode_hash_map(codec.encode_hash_map(np.zeros(keys.num_rows, np.int64), keys)).keys
         if again.schema != keys.schema or again.num_rows != keys.num_rows:
             raise AssertionError("re-encoding gives other keys")
 
 
 def decode_edv(data: bytes) -> None:
     """Decode a file with an equality delete vector."""
-    vector = codec.decode_edv_file(codec.BytesSource(data))
-    if codec.decode_edv_file(codec.BytesSource(codec.encode_edv_file(vector))) != vector:
+    vector = codec.decode_equality_vector_file(codec.BytesSource(data))
+    if codec.decode_equality_vector_file(codec.BytesSource(codec.encode_equality_vector_file(vector))) != vector:
         raise AssertionError("re-encoding gives another vector")
 
 
@@ -162,8 +162,8 @@ def decode_inline(data: bytes) -> None:
     """Decode an inline Delta deletion vector from its JSON descriptor."""
     text, size, cardinality = json.loads(data)
     descriptor = codec.DeletionVectorDescriptor("i", text, None, size, cardinality)
-    bitmap = codec.decode_dv(descriptor)
-    if codec.decode_vector(codec.to_vector_blob(descriptor)) != bitmap:
+    bitmap = codec.decode_delta_vector(descriptor)
+    if codec.decode_deletion_vector(codec.convert_to_deletion_vector(descriptor)) != bitmap:
         raise AssertionError("the framed vector is another set")
 
 
@@ -235,7 +235,7 @@ def hashed_seeds() -> list[bytes]:
         pa.table({"a": pa.array([b"1", b"22"], pa.binary()), "d": pa.array([1, 2], pa.date32())}),
         pa.table({"s": pa.array(["p", "q", "p"], pa.large_string()), "f": pa.array([1.0, 2.0, None])}),
     ]
-    return [codec.encode_hashed(np.arange(table.num_rows) * 2**33 + 5, table) for table in tables]
+    return [codec.encode_hash_map(np.arange(table.num_rows) * 2**33 + 5, table) for table in tables]
 
 
 HASHED = hashed_seeds()
@@ -244,10 +244,13 @@ HASHED = hashed_seeds()
 def targets() -> list[Target]:
     """List the decoders to fuzz."""
     sets = bitmaps()
-    vectors = [codec.encode_vector(bitmap) for bitmap in sets]
+    vectors = [codec.encode_deletion_vector(bitmap) for bitmap in sets]
     edv = codec.EqualityDeleteVector
-    files = [codec.encode_edv_file(edv(3, bitmap)) for bitmap in sets if bitmap]
-    files += [codec.encode_edv_file(edv(3, bitmap, "long-signed", "delta-zstd", contains_null=True)) for bitmap in sets]
+    files = [codec.encode_equality_vector_file(edv(3, bitmap)) for bitmap in sets if bitmap]
+    files += [
+        codec.encode_equality_vector_file(edv(3, bitmap, "long-signed", "delta-zstd", contains_null=True))
+        for bitmap in sets
+    ]
     puffins = list(files)
     for compression in (None, "lz4", "zstd"):
         writer = codec.PuffinWriter(created_by="fuzz", compress_footer=compression == "lz4")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
-from rowdelta.spark import Gateway, remove_if_empty
+from rowdelta.spark import Gateway, remove_at_exit_if_empty
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ def test_a_setting_that_spark_does_not_know_is_taken_while_spark_runs(spark: Spa
 
 def test_a_warehouse_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(rd.SessionError, match="cannot make the warehouse folder"):
+    with pytest.raises(rd.SessionError, match="cannot create the warehouse folder"):
         rd.session(tmp_path / "file" / "folder")
 
 
@@ -188,7 +188,7 @@ def test_a_folder_that_stays_empty_is_removed_at_the_end(tmp_path: Path, monkeyp
     monkeypatch.setattr(atexit, "register", ends.append)
     (tmp_path / "old").mkdir()
     for name in ("old", "never", "empty", "used"):
-        remove_if_empty(tmp_path / name)
+        remove_at_exit_if_empty(tmp_path / name)
     (tmp_path / "empty").mkdir()
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "file").touch()

@@ -39,6 +39,7 @@ from rowdelta.errors import (
 from rowdelta.maintenance import (
     CompactResult,
     ExpireResult,
+    OrphansPlan,
     OrphansResult,
     Progress,
     RemoveDanglingResult,
@@ -72,6 +73,7 @@ __all__ = [
     "Mode",
     "OnBad",
     "Operation",
+    "OrphansPlan",
     "OrphansResult",
     "Plan",
     "Progress",

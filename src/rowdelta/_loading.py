@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-INTERRUPTED = 130
+INTERRUPTED_EXIT_CODE = 130
 
 
 def _end_on_ctrl_c() -> None:
@@ -25,7 +25,7 @@ def _end_on_ctrl_c() -> None:
         signal.signal(signal.SIGINT, _end)
 
 
-def interrupted_line() -> str:
+def format_interrupted_line() -> str:
     """Returns what the command prints when it is interrupted: JSON if it prints JSON."""
     return '{"error": "Interrupted", "hint": null}\n' if "--json" in sys.argv else "Interrupted\n"
 
@@ -39,8 +39,8 @@ def _is_command() -> bool:
 
 
 def _end(*_: Any) -> None:
-    os.write(2, interrupted_line().encode())
-    os._exit(INTERRUPTED)
+    os.write(2, format_interrupted_line().encode())
+    os._exit(INTERRUPTED_EXIT_CODE)
 
 
 _end_on_ctrl_c()

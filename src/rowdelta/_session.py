@@ -1,4 +1,4 @@
-"""`rd.session()`: a local Spark with an Iceberg catalog on a folder, ready to use."""
+"""`rd.session()`: starts a local Spark with an Iceberg catalog in a folder."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ def session(
     delta: bool = False,
     config: Mapping[str, str | int | bool] | None = None,
 ) -> SparkSession:
-    """Starts a local Spark with an Iceberg catalog of type `hadoop` on a folder.
+    """Starts a local Spark with an Iceberg catalog of type `hadoop` in a folder.
 
-    When Spark already runs in this process, a new session of it gets the catalog instead; that Spark must have been
-    started with Iceberg (and with Delta, for `delta=True`).
+    If Spark already runs in this process, a new session of it gets the catalog. That Spark must have been started with
+    Iceberg (and with Delta, for `delta=True`).
 
     Args:
-        warehouse: The folder (or URI) of the catalog; a folder is made when it is missing. By default there are only
-            the catalogs that `config` describes.
+        warehouse: The folder (or URI) of the catalog; a missing folder is created. By default there are only the
+            catalogs that `config` describes.
         catalog: The catalog's name in SQL, as in `lake.db.orders`.
         delta: Also load Delta Lake into the session.
-        config: Further Spark settings; they win over ours. Iceberg's package and extensions are added to those that
-            are named here, unless they are among them.
+        config: Further Spark settings, which win over ours. Iceberg's package and extensions are added to the lists
+            in these settings, unless the lists contain them.
 
     Returns:
         The session. `spark.stop()` ends it.
 
     Raises:
-        SessionError: Java cannot be started, a package cannot be loaded, or the running Spark lacks what is needed.
+        SessionError: Java cannot be started, a package cannot be loaded, or the running Spark has no Iceberg or Delta.
 
     Examples:
         >>> spark = rd.session("warehouse")
@@ -62,39 +62,43 @@ def session(
     """
     if not catalog.isidentifier():
         raise SessionError(f"catalog name {catalog!r} is not a plain identifier", hint="use a name such as 'lake'")
-    place = {} if warehouse is None else _catalog_settings(catalog, warehouse)
-    settings = place | {key: _text(value) for key, value in (config or {}).items()}
+    catalog_settings = {} if warehouse is None else _make_catalog_settings(catalog, warehouse)
+    settings = catalog_settings | {key: _format_setting(value) for key, value in (config or {}).items()}
     running = SparkContext._active_spark_context  # noqa: SLF001 - the only way to ask without starting one
     if running is not None:
-        return _join(SparkSession(running), settings, delta=delta)
+        return _join_session(SparkSession(running), settings, delta=delta)
     check_spark(pyspark.__version__)
-    return launch_spark(_merged(_start_settings(delta=delta), settings))
+    return launch_spark(_merge_settings(_make_start_settings(delta=delta), settings))
 
 
-def _catalog_settings(catalog: str, warehouse: str | os.PathLike[str]) -> dict[str, str]:
-    place = os.fspath(warehouse)
-    if not urlparse(place).scheme:
-        folder = Path(place).expanduser().absolute()
+def _make_catalog_settings(catalog: str, warehouse: str | os.PathLike[str]) -> dict[str, str]:
+    location = os.fspath(warehouse)
+    if not urlparse(location).scheme:
+        folder = Path(location).expanduser().absolute()
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise SessionError(f"cannot make the warehouse folder {folder}: {error.strerror}") from error
-        place = str(folder)
+            raise SessionError(f"cannot create the warehouse folder {folder}: {error.strerror}") from error
+        location = str(folder)
     prefix = f"spark.sql.catalog.{catalog}"
-    return {prefix: "org.apache.iceberg.spark.SparkCatalog", f"{prefix}.type": "hadoop", f"{prefix}.warehouse": place}
+    return {
+        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        f"{prefix}.type": "hadoop",
+        f"{prefix}.warehouse": location,
+    }
 
 
-def _start_settings(*, delta: bool) -> dict[str, str]:
+def _make_start_settings(*, delta: bool) -> dict[str, str]:
     settings = {
         "spark.master": "local[*]",
         "spark.app.name": "rowdelta",
         "spark.jars.packages": ",".join([ICEBERG_PACKAGE, *([DELTA_PACKAGE] if delta else [])]),
         "spark.sql.extensions": ",".join([ICEBERG_EXTENSIONS, *([DELTA_EXTENSIONS] if delta else [])]),
-        "spark.driver.memory": f"{_driver_memory_gib()}g",
+        "spark.driver.memory": f"{_choose_driver_memory()}g",
         "spark.driver.host": "localhost",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
-        # What only the interface would show is kept also without it, and grows with every batch of a stream.
+        # Spark keeps what its web interface would show even without it; that grows with every batch of a stream.
         "spark.sql.ui.retainedExecutions": "20",
         "spark.ui.retainedJobs": "20",
         "spark.ui.retainedStages": "20",
@@ -110,30 +114,30 @@ def _start_settings(*, delta: bool) -> dict[str, str]:
     return settings
 
 
-def _merged(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """What is given wins; packages and extensions of ours that it does not bring in some way are added to its own."""
-    merged = {**ours, **given}
-    brought = " ".join(given.get(key, "") for key in ("spark.jars", "spark.driver.extraClassPath", *_LISTS))
+def _merge_settings(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:
+    """Merges settings: the caller's win, and their lists get our packages and extensions unless they contain them."""
+    merged = {**ours, **theirs}
+    provided = " ".join(theirs.get(key, "") for key in ("spark.jars", "spark.driver.extraClassPath", *_LISTS))
     for key in _LISTS:
-        if given.get(key) != "":  # an empty list says that the cluster has all
-            added = [item for item in ours[key].split(",") if _artifact(item) not in brought]
-            merged[key] = ",".join([*filter(None, [given.get(key)]), *added])
+        if theirs.get(key) != "":  # an empty list says that the cluster has everything
+            added = [item for item in ours[key].split(",") if _read_artifact(item) not in provided]
+            merged[key] = ",".join([*filter(None, [theirs.get(key)]), *added])
     return merged
 
 
-def _artifact(item: str) -> str:
-    """What all versions of a package have in their names; an extension is the name of its class.
+def _read_artifact(item: str) -> str:
+    """Returns the name of a package without its versions, or the class name of an extension.
 
     Examples:
-        >>> _artifact("io.delta:delta-spark_4.1_2.13:4.4.0"), _artifact("a.b.Extension")
+        >>> _read_artifact("io.delta:delta-spark_4.1_2.13:4.4.0"), _read_artifact("a.b.Extension")
         ('delta-spark', 'a.b.Extension')
     """
     _, colon, name = item.partition(":")
     return re.split(r"[-_]?\d", name)[0] if colon else item
 
 
-def _driver_memory_gib() -> int:
-    """Half of the machine, but no less than 1 and no more than 8 GiB: a local Spark is one process."""
+def _choose_driver_memory() -> int:
+    """Returns half of the machine's memory, between 1 and 8 GiB: a local Spark is one process."""
     try:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError, AttributeError):  # Windows has no sysconf
@@ -141,7 +145,7 @@ def _driver_memory_gib() -> int:
     return int(min(max(total // 2 // GIB, 1), 8))
 
 
-def _join(running: SparkSession, settings: Mapping[str, str], *, delta: bool) -> SparkSession:
+def _join_session(running: SparkSession, settings: Mapping[str, str], *, delta: bool) -> SparkSession:
     extensions = running.conf.get("spark.sql.extensions", "") or ""
     wanted = [ICEBERG_EXTENSIONS, *([DELTA_EXTENSIONS] if delta else [])]
     missing = [name for name in wanted if name not in extensions]
@@ -164,5 +168,5 @@ def _join(running: SparkSession, settings: Mapping[str, str], *, delta: bool) ->
     return joined
 
 
-def _text(value: str | int | bool) -> str:  # noqa: FBT001 - a setting's value, not a switch
+def _format_setting(value: str | int | bool) -> str:  # noqa: FBT001 - a setting's value, not a switch
     return str(value).lower() if isinstance(value, bool) else str(value)

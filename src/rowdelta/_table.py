@@ -1,9 +1,10 @@
-"""`rd.table()`: an Iceberg table and its verbs."""
+"""`rd.table()`: an Iceberg table and its operations."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rowdelta._deprecated import rename_arguments, warn_deprecated
 from rowdelta.debt import Debt, DeleteDebt, advise, measure_debt
 from rowdelta.iceberg import TableHandle, list_delete_files
 from rowdelta.maintenance import (
@@ -17,7 +18,7 @@ from rowdelta.maintenance import (
     Resolve,
     RewriteDeletes,
 )
-from rowdelta.read import MAX_BROADCAST_BYTES, create_view, live_frame
+from rowdelta.read import MAX_BROADCAST_BYTES, create_view, read_live_frame
 from rowdelta.spark import check_expression, check_running, translate_errors
 from rowdelta.verbs import ChangeRules, Delete, DeleteKeys, Merge, Update, Upsert
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Table:
-    """An Iceberg table that Spark knows. Made by `rd.table()`.
+    """An Iceberg table in a catalog of Spark. `rd.table()` opens one.
 
     Examples:
         >>> t = rd.table(spark, "lake.db.orders")
@@ -57,7 +58,7 @@ class Table:
 
     @property
     def name(self) -> str:
-        """The name that the table was opened with.
+        """The name with which the table was opened.
 
         Examples:
             >>> t.name
@@ -67,7 +68,7 @@ class Table:
 
     @property
     def branch(self) -> str:
-        """The branch that is read and changed.
+        """The branch that operations read and change.
 
         Examples:
             >>> t.branch
@@ -108,21 +109,21 @@ class Table:
         max_broadcast_bytes: int = MAX_BROADCAST_BYTES,
         check_deletes: bool = False,
     ) -> DataFrame:
-        """The live rows: every kind of delete applied.
+        """Reads the live rows, with every kind of delete applied.
 
-        A table without equality deletes is read by Iceberg alone. Otherwise Iceberg reads it without them, and they are
-        applied as joins inside Spark; filters and columns still reach the scan.
+        Iceberg reads a table without equality deletes alone. Otherwise it reads the table without them, and Spark joins
+        them in. Filters and columns still reach the scan.
 
         Args:
             where: Rows to keep, as a SQL predicate or a Column.
-            columns: Columns to return; all of them when left out.
+            columns: Columns to return; all by default.
             snapshot_id: The state after this snapshot.
-            timestamp: The state at this time, as a datetime or ISO text; without a time zone it is UTC. On main, what
-                `TIMESTAMP AS OF` gives; on another branch, the newest snapshot of its present line up to then.
+            timestamp: The state at this time, as a datetime or ISO text, in UTC without a time zone. On main, the same
+                as `TIMESTAMP AS OF`; on another branch, the newest snapshot of its current history up to then.
             tag: The state of this tag.
-            max_broadcast_bytes: Deletes that take more memory are joined by a shuffle instead.
-            check_deletes: Read every deletion vector first. Iceberg's reader takes some damaged ones for empty, and
-                gives deleted rows back.
+            max_broadcast_bytes: Deletes that take more memory than this are joined by a shuffle.
+            check_deletes: Read every deletion vector first. Iceberg's reader takes some damaged ones for empty and
+                returns deleted rows.
 
         Raises:
             FormatError: With `check_deletes`, a deletion vector or its Puffin file is damaged.
@@ -144,7 +145,7 @@ class Table:
         handle = self._handle
         with translate_errors(handle.spark):
             handle.refresh()
-            frame = live_frame(
+            frame = read_live_frame(
                 handle,
                 max_broadcast_bytes,
                 snapshot_id=snapshot_id,
@@ -158,7 +159,7 @@ class Table:
             return frame.select(*([columns] if isinstance(columns, str) else columns))
 
     def view(self, name: str) -> DataFrame:
-        """Makes a temporary view of the live rows, and keeps it current through every change that rowdelta makes.
+        """Creates a temporary view of the live rows. It stays current through every change by rowdelta.
 
         Args:
             name: The view's name in Spark SQL.
@@ -188,13 +189,13 @@ class Table:
         """Deletes the rows that match a predicate.
 
         A predicate that covers whole files drops them in metadata alone. Otherwise the positions of the rows become
-        deletion vectors (format version 3) or position deletes (version 2), or the files are written anew.
+        deletion vectors (format version 3) or position deletes (version 2), or copy-on-write rewrites the files.
 
         Args:
-            where: SQL text or a Column; all rows when it is left out.
-            alias: What the predicate calls the table, for subqueries that look at the row from inside.
-            mode: `merge-on-read` or `copy-on-write`; left out, the property `write.delete.mode` decides.
-            isolation: `serializable` or `snapshot`; left out, `write.delete.isolation-level` decides.
+            where: The rows to delete, as a SQL predicate or a Column; all rows by default.
+            alias: The name of the table in the predicate, for correlated subqueries.
+            mode: `merge-on-read` or `copy-on-write`; by default the property `write.delete.mode` decides.
+            isolation: `serializable` or `snapshot`; by default `write.delete.isolation-level` decides.
 
         Examples:
             >>> t.delete("status = 'void'").execute().rows_deleted
@@ -208,9 +209,9 @@ class Table:
         """Sets columns of the rows that match a predicate.
 
         Args:
-            alias: What values and the predicate call the table, for subqueries that look at the row from inside.
-            mode: `merge-on-read` or `copy-on-write`; left out, the property `write.update.mode` decides.
-            isolation: `serializable` or `snapshot`; left out, `write.update.isolation-level` decides.
+            alias: The name of the table in values and the predicate, for correlated subqueries.
+            mode: `merge-on-read` or `copy-on-write`; by default the property `write.update.mode` decides.
+            isolation: `serializable` or `snapshot`; by default `write.update.isolation-level` decides.
 
         Examples:
             >>> t.update().set("amount", "amount * 1.1").where("status = 'new'").execute().rows_updated
@@ -232,12 +233,12 @@ class Table:
 
         Args:
             source: The rows to merge.
-            on: When rows match: the name of a column that both have, several of them, or a condition such as
+            on: When rows match: the name of a column that both have, several names, or a condition such as
                 `t.id = s.id`. A null matches nothing.
-            target_alias: What conditions call the table.
-            source_alias: What conditions call the source.
-            mode: `merge-on-read` or `copy-on-write`; left out, the property `write.merge.mode` decides.
-            isolation: `serializable` or `snapshot`; left out, `write.merge.isolation-level` decides.
+            target_alias: The name of the table in conditions.
+            source_alias: The name of the source in conditions.
+            mode: `merge-on-read` or `copy-on-write`; by default the property `write.merge.mode` decides.
+            isolation: `serializable` or `snapshot`; by default `write.merge.isolation-level` decides.
 
         Examples:
             >>> merge = t.merge(changes.where("seq > 1"), on="id").when_matched_delete("s.op = 'D'")
@@ -250,17 +251,17 @@ class Table:
     def delete_keys(
         self, keys: DataFrame, key: str | Sequence[str], *, encoding: Encoding | None = None, scope: Scope = "auto"
     ) -> DeleteKeys:
-        """Deletes every row that has one of some keys, without looking for the rows.
+        """Deletes all rows with the given keys, without a search for the rows.
 
         Args:
             keys: The keys; other columns are ignored. A null key deletes the rows where the column is null. Without
-                any key there is nothing to do, and no snapshot.
-            key: The column or columns that make up the key.
-            encoding: `equality-delete-vector`, `hash-map` or `full-row`: use this one or fail. By default the table's
-                properties decide, and what is not possible falls back to standard delete files.
-            scope: `auto` files deletes by partition where the key columns determine it, and no rows were written under
-                another spec; otherwise they are for the whole table. `global` is always for the whole table. With
-                `partition` the other columns of `keys` say which partition a row is in, if the key does not.
+                any key, nothing changes and no snapshot is made.
+            key: The column or columns of the key.
+            encoding: `equality-delete-vector`, `hash-map` or `full-row`: use this encoding or fail. By default the
+                table's properties decide, and fall back to standard delete files where another is not possible.
+            scope: The rows that a delete applies to. `auto`: those of its partition, if the key columns determine the
+                partition and no rows were written under another spec; otherwise those of the whole table. `global`:
+                always the whole table. `partition`: other columns of `keys` may name the partition.
 
         Examples:
             >>> gone = spark.createDataFrame([(1,), (3,)], "id bigint")
@@ -285,23 +286,23 @@ class Table:
         encoding: Encoding | None = None,
         merge_schema: bool = False,
     ) -> Upsert:
-        """Replaces, inserts and deletes rows by key, without looking for them.
+        """Replaces, inserts and deletes rows by key, without a search for the rows.
 
-        Of several changes of a key the last one wins. Its row is written, and its key is noted down as deleted for all
-        older rows, in one snapshot. Nothing of the table is read.
+        The last change of each key wins. One snapshot adds its row, and an equality delete that removes all older rows
+        with its key. The table is not read.
 
         Args:
-            changes: Whole rows, by the names of the table's columns; a column that is missing gets its default, or
-                null. Other columns may serve `order_by` and `delete_when`.
+            changes: Whole rows, by the names of the table's columns; a missing column gets its default, or null.
+                `order_by` and `delete_when` may use other columns.
             key: The column or columns that identify a row.
-            order_by: What grows from an older change of a key to a newer one; several are compared one by one, and a
-                null is oldest. It orders the changes of this call alone. The row in the table is not read, so an older
-                change still replaces it if it arrives in a later call.
+            order_by: One or several values that grow from an older change of a key to a newer one; a null is oldest.
+                It orders only the changes of this call. The row in the table is not read, so an older change still
+                replaces it if it arrives in a later call.
             delete_when: Which changes delete their key, as a SQL predicate or a Column.
-            columns: Set these alone and keep the rest of an existing row; this reads the table, as a merge does.
-            tie: `error` when two different changes of a key are equally new, or `any` to take one of them.
-            scope: As in `delete_keys`. With `partition` the old row must be in the partition of the new one.
-            encoding: `equality-delete-vector`, `hash-map` or `full-row`: use this one or fail.
+            columns: Set only these columns and keep the rest of an existing row; this reads the table, as a merge does.
+            tie: If two different changes of a key are equally new: `error`, or `any` to take one of them.
+            scope: As in `delete_keys`. With `partition`, the old row must be in the partition of the new one.
+            encoding: `equality-delete-vector`, `hash-map` or `full-row`: use this encoding or fail.
             merge_schema: Add columns to the table that only the changes have.
 
         Examples:
@@ -323,9 +324,10 @@ class Table:
             self._handle, changes, rules, columns=columns, scope=scope, encoding=encoding, merge_schema=merge_schema
         )
 
+    @rename_arguments(where="partitions")
     def resolve(
         self,
-        where: str | Column | None = None,
+        partitions: str | Column | None = None,
         publish: str | None = None,
         *,
         verify: bool | None = None,
@@ -333,18 +335,19 @@ class Table:
         partial_progress: bool = False,
         progress: OnProgress | None = None,
     ) -> Resolve:
-        """Turns equality deletes of every encoding into deletion vectors (version 3) or position deletes (version 2).
+        """Converts equality deletes to deletion vectors (format version 3) or position deletes (version 2).
 
-        Only the key columns are read, and only of files that a key can be in. The new deletes come and the old ones go
-        in one snapshot; what other writers do meanwhile is kept. Data files without a live row go, too.
+        It reads only the key columns, and only of files that can contain a key. One snapshot replaces the deletes and
+        removes data files without a live row. Changes that other writers commit meanwhile are kept.
 
         Args:
-            where: Only the deletes of these partitions; a delete of the whole table then stays.
-            publish: A branch to move forward to the resolved state: `main`, for a table opened with another branch.
-            verify: Compare all visible rows before and after; left out, tables below 1 GB are compared.
-            memory: How much memory the driver may take to collect the positions of one group of files.
-            partial_progress: Commit group by group, so that an interrupted run has not been for nothing.
-            progress: Called after each group of files; left out, a bar is shown when stderr is a terminal.
+            partitions: Only the deletes of these partitions, as a predicate on partition columns. Deletes of the whole
+                table then stay.
+            publish: A branch to move to the resolved state: `main`, for a table opened with another branch.
+            verify: Compare all visible rows before the commit; by default for tables below 1 GB.
+            memory: The memory of the driver for the positions of one group of files.
+            partial_progress: Commit group by group, so that an interrupted run keeps its finished groups.
+            progress: Called after each group of files. By default a bar is shown if stderr is a terminal.
 
         Examples:
             >>> _ = t.delete_keys(changes, key="id").execute()
@@ -354,54 +357,60 @@ class Table:
             >>> spark.table("lake.db.orders").count()  # Iceberg reads the table without rowdelta
             2
         """
-        return Resolve(self._handle, where, publish, memory, progress, verify=verify, partial_progress=partial_progress)
+        return Resolve(
+            self._handle, partitions, publish, memory, progress, verify=verify, partial_progress=partial_progress
+        )
 
+    @rename_arguments(where="delete_files")
     def rewrite_deletes(
         self,
         target_encoding: Encoding | None = None,
-        where: str | Column | None = None,
+        delete_files: str | Column | None = None,
         *,
         min_input_files: int = DEFAULT_MIN_INPUT_FILES,
         target_size: str | int | None = None,
         verify: bool | None = None,
         progress: OnProgress | None = None,
     ) -> RewriteDeletes:
-        """Writes delete files anew: in another encoding, or many small ones as few. What they delete stays the same.
+        """Rewrites delete files in another encoding, or merges small ones. What they delete stays the same.
 
-        Equality deletes keep their age; those of one key, partition and age become one. Position deletes become one
-        for each data file, and deletion vectors on version 3.
+        Equality deletes keep their sequence number; those with the same key, partition and number become one. Position
+        deletes become one for each data file, or deletion vectors on version 3.
 
         Args:
-            target_encoding: `equality-delete-vector`, `full-row` or `hash-map` for equality deletes; by default they
-                keep theirs.
-            where: Which delete files, by the columns of `delete_files()`: `encoding = 'full-row' AND bytes < 1000`.
-            min_input_files: Merge where there are at least so many and the encoding stays.
-            target_size: About how large a file with the position deletes of several data files may become; left out,
-                `write.delete.target-file-size-bytes` decides.
-            verify: Compare all visible rows before each commit; left out, tables below 1 GB are compared.
+            target_encoding: The encoding of equality deletes: `equality-delete-vector`, `full-row` or `hash-map`. By
+                default it does not change.
+            delete_files: Only these delete files, as a predicate on the columns of `t.delete_files()`, such as
+                `encoding = 'full-row' AND bytes < 1000`.
+            min_input_files: If the encoding does not change, merge only groups of at least this many files.
+            target_size: The approximate maximum size of a file with the position deletes of several data files; by
+                default `write.delete.target-file-size-bytes` decides.
+            verify: Compare all visible rows before each commit; by default for tables below 1 GB.
             progress: As for `resolve`.
 
         Examples:
             >>> _ = t.delete_keys(changes, key="id", encoding="full-row").execute()
-            >>> t.rewrite_deletes("equality-delete-vector", where="encoding = 'full-row'").execute().equality_deletes
+            >>> rewrite = t.rewrite_deletes("equality-delete-vector", delete_files="encoding = 'full-row'")
+            >>> rewrite.execute().equality_deletes
             1
         """
         return RewriteDeletes(
             self._handle,
             target_encoding,
-            where,
+            delete_files,
             min_input_files=min_input_files,
             target_size=target_size,
             verify=verify,
             progress=progress,
         )
 
+    @rename_arguments(where="data_files")
     def compact(
         self,
         strategy: CompactStrategy = "binpack",
         *,
         sort_order: str | None = None,
-        where: str | None = None,
+        data_files: str | None = None,
         options: Mapping[str, str] | None = None,
         verify: bool | None = None,
         memory: str | int = DEFAULT_MEMORY,
@@ -411,10 +420,10 @@ class Table:
 
         Args:
             strategy: `binpack`, `sort` or `zorder`.
-            sort_order: The columns to sort by, `region, ts DESC`; for zorder the columns to interleave.
-            where: Only files that may hold matching rows, as a SQL predicate.
+            sort_order: The columns to sort by, such as `region, ts DESC`; for zorder the columns to interleave.
+            data_files: Only data files that may hold rows that match this SQL predicate.
             options: Options of Iceberg's `rewrite_data_files`, such as `delete-file-threshold` or `rewrite-all`.
-            verify: Compare all visible rows before the branch moves; left out, tables below 1 GB are compared.
+            verify: Compare all visible rows before the branch moves; by default for tables below 1 GB.
             memory: As for `resolve`.
             progress: As for `resolve`.
 
@@ -424,14 +433,14 @@ class Table:
             >>> result.data_files_rewritten, result.data_files_added, result.verified
             (1, 1, True)
         """
-        asked = CompactOptions(strategy, sort_order, where, dict(options or {}))
-        return Compact(self._handle, asked, memory, progress, verify=verify)
+        rewrite = CompactOptions(strategy, sort_order, data_files, dict(options or {}))
+        return Compact(self._handle, rewrite, memory, progress, verify=verify)
 
     def delete_files(self, snapshot_id: int | None = None) -> DataFrame:
-        """Every live delete file: its kind, its size, and the data files that it can still apply to.
+        """Lists every live delete file, with its encoding, its size and the data files that it can still apply to.
 
         Args:
-            snapshot_id: A snapshot; the head of the branch when it is left out.
+            snapshot_id: A snapshot; by default the head of the branch.
 
         Returns:
             A DataFrame with `path`, `content` (`position` or `equality`), `encoding`, `records`, `bytes`, `sequence`,
@@ -451,17 +460,18 @@ class Table:
             self._handle.refresh()
             return list_delete_files(self._handle, snapshot_id)
 
-    def debt(self, snapshot_id: int | None = None, *, verify: bool = False) -> DeleteDebt:
-        """What the deletes cost readers, by partition and data file, who can read the table, and what to do about it.
+    @rename_arguments(verify="check_deletes")
+    def debt(self, snapshot_id: int | None = None, *, check_deletes: bool = False) -> DeleteDebt:
+        """Measures what the deletes cost readers, who can read the table, and what to do about it.
 
-        All of it comes from metadata; no data is read.
+        It reads only metadata. The costs are by partition and data file.
 
         Args:
-            snapshot_id: A snapshot; the head of the branch by default.
-            verify: Read every deletion vector, too, and refuse a damaged one, as `check_deletes` of `read` does.
+            snapshot_id: A snapshot; by default the head of the branch.
+            check_deletes: Also read every deletion vector, and refuse a damaged one, as `read` does.
 
         Raises:
-            FormatError: With `verify`, a deletion vector or its Puffin file is damaged.
+            FormatError: With `check_deletes`, a deletion vector or its Puffin file is damaged.
 
         Examples:
             >>> _ = t.delete_keys(changes, key="id").execute()
@@ -470,14 +480,14 @@ class Table:
             (3, 'only rowdelta', 't.resolve().execute()')
         """
         with translate_errors(self._handle.spark):
-            return measure_debt(self._handle, snapshot_id, DeleteDebt, verify=verify)
+            return measure_debt(self._handle, snapshot_id, DeleteDebt, verify=check_deletes)
 
     def advise(self) -> TableAdvice:
-        """Which encoding, mode and maintenance fit the way in which the table is changed, by its recent commits.
+        """Recommends an encoding, modes and a maintenance schedule, from the recent commits of the table.
 
         Examples:
-            >>> for found in t.advise().recommendations:
-            ...     print(f"{found.topic}: {found.choice}")
+            >>> for advice in t.advise().recommendations:
+            ...     print(f"{advice.topic}: {advice.choice}")
             encoding: as it is: deletion vectors
             mode: as it is
             expire: once a day
@@ -487,10 +497,10 @@ class Table:
             return advise(measure_debt(self._handle, None, Debt), self._handle.metadata)
 
     def remove_dangling(self, *, progress: OnProgress | None = None) -> RemoveDangling:
-        """Removes delete files that apply to no data file any more.
+        """Removes delete files that no longer apply to any data file.
 
         Args:
-            progress: As for `resolve`; all of them are one group.
+            progress: As for `resolve`, with all files in one group.
 
         Examples:
             >>> _ = t.delete_keys(changes.where("id = 7"), key="id").execute()  # no data file can have this key
@@ -506,19 +516,19 @@ class Table:
         *,
         progress: OnProgress | None = None,
     ) -> Expire:
-        """Removes old snapshots of every branch, and the files that no other snapshot needs.
+        """Removes old snapshots of every branch, and then the files that no other snapshot needs.
 
-        Branches and tags are kept, with what they point at, unless they are older than their own age limit. Nothing
-        is removed where `gc.enabled` is false; on a table converted from Delta, Delta's data files always stay.
+        Branches and tags stay with everything that they need, unless they are older than their own age limit. If
+        `gc.enabled` is false, nothing is removed. On a table converted from Delta, Delta's data files always stay.
 
         Args:
-            older_than: A datetime, ISO text (both UTC without a zone), or a timedelta before now; left out, the
+            older_than: A datetime, ISO text (both UTC without a zone), or a timedelta before now. By default the
                 property `history.expire.max-snapshot-age-ms` decides (5 days).
-            retain_last: Snapshots of each branch to keep in any case.
-            progress: As for `resolve`; a group is up to 1,000 files that are removed.
+            retain_last: The number of snapshots of each branch to keep in any case.
+            progress: As for `resolve`; a group is up to 1,000 files to remove.
 
         Examples:
-            >>> _ = t.delete().execute()  # every row goes, in a second snapshot
+            >>> _ = t.delete().execute()  # deletes every row, in a second snapshot
             >>> import datetime as dt
             >>> result = t.expire(older_than=dt.timedelta(0), retain_last=1).execute()
             >>> result.snapshots_expired, result.data_files_removed
@@ -527,35 +537,39 @@ class Table:
         return Expire(self._handle, older_than, retain_last, progress)
 
     def remove_orphans(
-        self, older_than: OlderThan | None = None, *, dry_run: bool = True, progress: OnProgress | None = None
+        self, older_than: OlderThan | None = None, *, progress: OnProgress | None = None, dry_run: bool | None = None
     ) -> RemoveOrphans:
-        """Finds files in the table's folder that no snapshot knows, and removes them with `dry_run=False`.
+        """Removes files in the table's folder that no snapshot refers to; `.plan()` lists them and removes none.
 
         Args:
-            older_than: Only files that are older: a datetime, ISO text or a timedelta; 3 days when left out, and
-                never less than 24 hours, since a commit may be under way.
-            dry_run: Only list them.
+            older_than: Only files that are older: a datetime, ISO text or a timedelta. The default is 3 days. The
+                minimum is 24 hours, because a younger file may belong to a commit in progress.
             progress: As for `expire`.
+            dry_run: Deprecated; `True` makes `.execute()` only list the files. Use `.plan()` instead.
 
         Examples:
-            >>> result = t.remove_orphans().execute()  # lists them; dry_run=False removes them
-            >>> result.orphan_files, result.files_removed
-            ((), 0)
+            >>> t.remove_orphans().plan().orphan_files  # lists them
+            ()
+            >>> t.remove_orphans().execute().files_removed
+            0
         """
-        return RemoveOrphans(self._handle, older_than, progress, dry_run=dry_run)
+        if dry_run is not None:
+            instead = "use .plan() to list the files" if dry_run else "leave it out, .execute() removes the files"
+            warn_deprecated(f"remove_orphans(dry_run={dry_run}) is deprecated: {instead}", stacklevel=2)
+        return RemoveOrphans(self._handle, older_than, progress, dry_run=bool(dry_run))
 
 
 def table(spark: SparkSession, name: str, branch: str = "main") -> Table:
-    """Opens an Iceberg table of any catalog that the session knows.
+    """Opens an Iceberg table in any catalog of the session.
 
     Args:
-        spark: A classic Spark session with Iceberg 1.10 or newer; `rd.session()` makes one.
+        spark: A classic Spark session with Iceberg 1.10 or newer; `rd.session()` starts one.
         name: The table's name as in SQL.
         branch: The branch to read and change.
 
     Raises:
-        SessionError: The session is a Spark Connect client, has no Iceberg, or one that is too old.
-        TableError: There is no such table, or it is not an Iceberg table.
+        SessionError: The session is a Spark Connect client, or has no Iceberg or a version that is too old.
+        TableError: The table does not exist or is not an Iceberg table.
         InputError: The table has no such branch.
 
     Examples:

@@ -41,7 +41,7 @@ if moment == "before the commit":
     real = upsert.apply
     upsert.apply = lambda *args: real(*args) if not commits else die()
 listener = after_first if moment == "after the commit" else commits.append
-stream = rd.cdc.stream(source, rd.table(spark, table), "id", format="debezium", on_progress=listener)
+stream = rd.cdc.stream(source, rd.table(spark, table), "id", format="debezium", progress=listener)
 stream.start(f"{folder}/checkpoint", available_now=True).await_termination()
 """
 

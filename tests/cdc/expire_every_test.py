@@ -88,7 +88,7 @@ def test_commits_of_others_count_too(spark: SparkSession, table_name: str, tmp_p
         expired.append(progress.expired)
         spark.sql(f"INSERT INTO {table_name} VALUES ({100 + progress.batch_id}, 'other')")
 
-    filled(tmp_path, 3).run(spark, table, expire_every=2, on_progress=other)
+    filled(tmp_path, 3).run(spark, table, expire_every=2, progress=other)
     assert expired == [0, 2, 2]
     expected = [(0, "v2"), (1, "a"), (2, "a"), *((100 + number, "other") for number in range(3))]
     assert_same_rows(table.refresh().read(), expected)
@@ -121,6 +121,6 @@ def test_wrong_numbers_and_tables_that_keep_all_files_are_refused(
         set_properties(spark, table_name, gc_enabled="false")
 
     events.add([event("c", None, {"id": 9, "v": "b"})])
-    events.run(spark, table, expire_every=2, on_progress=keep)
+    events.run(spark, table, expire_every=2, progress=keep)
     assert_same_rows(table.refresh().read(), [(0, "v0"), (9, "b")])
     set_properties(spark, table_name, gc_enabled="true")  # or it could not be dropped

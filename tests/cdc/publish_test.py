@@ -48,7 +48,7 @@ def test_branches_that_went_apart_are_not_published(spark: SparkSession, table_n
         spark.sql(f"INSERT INTO {table_name} VALUES (9, 'by hand')")
 
     with pytest.raises(rd.InputError, match="branch 'main' has commits that 'ingest' does not have"):
-        events.run(spark, table, on_progress=beside, **BRANCHES)
+        events.run(spark, table, progress=beside, **BRANCHES)
     spark.catalog.refreshTable(table_name)
     assert_same_rows(spark.table(table_name), [(1, "old"), (9, "by hand")])
     assert_same_rows(rd.table(spark, table_name, "ingest").read(), [(1, "new")])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
-from rowdelta.change import apply
+from rowdelta.change import commit_and_refresh
 from tests.support.events import EventFolder, event
 from tests.support.oracle import assert_same_rows
 from tests.support.tables import EDV, create
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 COLUMNS = "id bigint NOT NULL, v string"
-COMMIT = "rowdelta.verbs.upsert.apply"
+COMMIT = "rowdelta.verbs.upsert.commit_and_refresh"
 
 
 class LostConnectionError(rd.RowDeltaError):
@@ -61,7 +61,7 @@ def test_a_commit_beside_the_stream_does_not_carry_its_mark(
         other = threading.Thread(target=lambda: table.delete("id = 1").execute())
         other.start()
         other.join()
-        return apply(handle, change)
+        return commit_and_refresh(handle, change)
 
     monkeypatch.setattr(COMMIT, beside)
     events.run(spark, table)
@@ -101,7 +101,7 @@ def test_a_stream_is_stopped_in_the_middle_of_a_batch(
         if fails:
             raise LostConnectionError("for another reason")
         spark.range(10).repartition(2).count()  # the stream's jobs are cancelled, and its thread is interrupted
-        return apply(handle, change)
+        return commit_and_refresh(handle, change)
 
     context: Any = spark.sparkContext
     threads, uncaught = context._jvm.java.lang.Thread, Uncaught()
@@ -189,9 +189,9 @@ def test_a_batch_that_loses_a_race_is_taken_again(
     def raced(handle: Any, change: Any) -> Any:
         if handle is not other._handle and races:
             races.pop()()
-        return apply(handle, change)
+        return commit_and_refresh(handle, change)
 
-    monkeypatch.setattr("rowdelta.change.apply_change.apply", raced)
+    monkeypatch.setattr("rowdelta.change.apply_change.commit_and_refresh", raced)
     try:
         events.run(spark, table, columns=["v"], on_bad="quarantine")
         assert not races
@@ -250,7 +250,7 @@ def test_a_column_that_is_added_while_the_stream_rests_is_filled(
             spark.sql(f"ALTER TABLE {table_name} ADD COLUMN amount decimal(5,2)")
 
     events.add([event("u", None, {"id": 1, "v": "b", "amount": 1.5}), event("d", {"id": 2}, None)])
-    events.run(spark, table, on_progress=grow)
+    events.run(spark, table, progress=grow)
     assert [str(tuple(one)) for one in table.read().collect()] == ["(1, 'b', Decimal('1.50'))"]
     with pytest.raises(rd.InputError, match="merge_schema cannot add fields of Debezium's events"):
         events.run(spark, table, merge_schema=True)

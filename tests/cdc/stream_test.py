@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 import rowdelta as rd
-from rowdelta.cdc.batch_marks import BatchMark, last_batch
+from rowdelta.cdc.batch_marks import BatchMark, find_last_batch
 from tests.support.events import EventFolder, event
 from tests.support.oracle import assert_same_rows
 from tests.support.tables import EDV, create, head, stored_files
@@ -153,8 +153,8 @@ def test_a_batch_that_comes_again_is_skipped(spark: SparkSession, table_name: st
     for number in range(3, 6):
         spark.sql(f"INSERT INTO {table_name} VALUES ({number}, 'x', 1)")
     spark.sql(f"CALL lake.system.expire_snapshots(table => '{table_name}', older_than => now(), retain_last => 1)")
-    assert last_batch(table.refresh()._handle, stream_id) == BatchMark(stream_id, stream_id, 1)
-    assert last_batch(table._handle, "another") is None
+    assert find_last_batch(table.refresh()._handle, stream_id) == BatchMark(stream_id, stream_id, 1)
+    assert find_last_batch(table._handle, "another") is None
 
 
 def test_two_streams_on_one_table_do_not_disturb_each_other(
@@ -185,7 +185,7 @@ def test_main_is_standard_between_any_two_batches(spark: SparkSession, table_nam
         spark.catalog.refreshTable(table_name)
         seen.append(sorted(tuple(one) for one in spark.table(table_name).collect()))
 
-    events.run(spark, table, branch="ingest", publish="main", resolve_every=2, on_progress=look)
+    events.run(spark, table, branch="ingest", publish="main", resolve_every=2, progress=look)
     expected = [  # the second and the fourth batch are published
         [(1, "old", 0)],
         [(1, "v3", 1), (2, "a", 1), (3, "a", 1)],
@@ -250,7 +250,7 @@ def test_rows_with_an_op_column_are_taken(spark: SparkSession, table_name: str, 
     source = spark.readStream.schema(schema).parquet(str(inbox))
     progress: list[rd.cdc.BatchProgress] = []
     plain = rd.cdc.OpColumn(op="op", at="at")
-    stream = rd.cdc.stream(source, table, "id", ["seq"], format=plain, on_progress=progress.append)
+    stream = rd.cdc.stream(source, table, "id", ["seq"], format=plain, progress=progress.append)
     stream.start(str(tmp_path / "checkpoint"), available_now=True).await_termination()
     assert_same_rows(table.read(), [(1, "b", 2), (3, "c", 3)])
     assert 0 <= (progress[0].lag_seconds or -1) < 600
@@ -268,7 +268,7 @@ def test_events_are_kept_to_partitions_where_the_key_tells_them(
     table = create(spark, table_name, "id bigint NOT NULL, region string", "region")
     events.add([event("c", None, {"id": number, "region": "EU"}) for number in (1, 2)])
     events.add([event("d", {"id": 1, "region": "EU"}, None, 2)])
-    with pytest.raises(rd.InputError, match=r"does not say the partition: .* is partitioned by region"):
+    with pytest.raises(rd.InputError, match=r"does not determine the partition: .* is partitioned by region"):
         events.run(spark, table, scope="partition")
     source = spark.readStream.option("maxFilesPerTrigger", 1).text(str(events.folder / "inbox"))
     stream = rd.cdc.stream(source, table, ["region", "id"], format="debezium", scope="partition")
@@ -296,7 +296,7 @@ def test_kafkas_order_counts_whatever_clocks_say(spark: SparkSession, table_name
     frame.coalesce(1).write.parquet(str(tmp_path / "inbox"))
     source = spark.readStream.schema(frame.schema).parquet(str(tmp_path / "inbox"))
     progress: list[rd.cdc.BatchProgress] = []
-    stream = rd.cdc.stream(source, table, "id", format="debezium", on_progress=progress.append)
+    stream = rd.cdc.stream(source, table, "id", format="debezium", progress=progress.append)
     stream.start(str(tmp_path / "checkpoint"), available_now=True).await_termination()
     assert_same_rows(table.read(), [(2, "again", 1), (4, "new", 1)])
     assert (progress[0].records, progress[0].changes, progress[0].skipped, progress[0].bad) == (9, 8, 1, 0)
@@ -326,13 +326,13 @@ def test_what_cannot_be_streamed_is_refused(spark: SparkSession, table_name: str
     table = create(spark, table_name, COLUMNS)
     source = spark.readStream.text(str(tmp_path))
     refused: dict[str, Callable[[], object]] = {
-        "the source is no stream": lambda: rd.cdc.stream(spark.range(1), table, "id"),
+        "the source is not a streaming DataFrame": lambda: rd.cdc.stream(spark.range(1), table, "id"),
         "no column 'idd'": lambda: rd.cdc.stream(source, table, "idd"),
         "the source must be a DataFrame of Spark, not list": lambda: rd.cdc.stream(cast("Any", []), table, "id"),
         "unknown format 'avro'": lambda: rd.cdc.stream(source, table, "id", format="avro"),  # type: ignore[arg-type]
         "unknown on_bad 'drop'": lambda: rd.cdc.stream(source, table, "id", on_bad="drop"),  # type: ignore[arg-type]
         "unknown time_unit 'days'": lambda: rd.cdc.Debezium(time_unit="days"),  # type: ignore[arg-type]
-        "the format knows its own order": lambda: rd.cdc.stream(source, table, "id", "n", format="debezium"),
+        "the format has its own order": lambda: rd.cdc.stream(source, table, "id", "n", format="debezium"),
         "the format knows its own": lambda: rd.cdc.stream(source, table, "id", "n", format=rd.cdc.DeltaFeed()),
     }
     for message, call in refused.items():

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rowdelta.change.row_positions import CODE, _by_code
+from rowdelta.change.row_locators import CODE, group_by_code
 
 
 @pytest.mark.parametrize("runs", [1, 3, 5_000])
@@ -20,7 +20,7 @@ def test_every_value_is_found_by_its_code_in_order(runs: int, batches: int) -> N
     table = pa.table({CODE: codes, "a": values, "b": values * 2})
     cuts = np.linspace(0, count, batches + 1).astype(int).tolist()
     parts = [table.slice(start, end - start) for start, end in pairwise(cuts)]
-    found = dict(_by_code(pa.concat_tables([table.slice(0, 0), *parts]), ["a", "b"]))
+    found = dict(group_by_code(pa.concat_tables([table.slice(0, 0), *parts]), ["a", "b"]))
     assert set(found) == set(codes.tolist())
     for code, (a, b) in found.items():
         assert a.tolist() == values[codes == code].tolist()
@@ -28,4 +28,4 @@ def test_every_value_is_found_by_its_code_in_order(runs: int, batches: int) -> N
 
 
 def test_nothing_gives_nothing() -> None:
-    assert list(_by_code(pa.table({CODE: pa.array([], pa.int32()), "a": pa.array([], pa.int64())}), ["a"])) == []
+    assert list(group_by_code(pa.table({CODE: pa.array([], pa.int32()), "a": pa.array([], pa.int64())}), ["a"])) == []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
-from rowdelta.iceberg import snapshot_files
+from rowdelta.iceberg import read_snapshot_files
 from rowdelta.iceberg.file_io import FileIO
 from tests.support.tables import append_ids, create
 
@@ -67,7 +67,7 @@ def test_what_lies_between_two_vectors_is_read_or_skipped(
     table.delete("id % 3 = 0 AND id < 30").execute()
     snapshot = table.refresh().metadata.head("main")
     assert snapshot is not None
-    files = snapshot_files(table._handle, snapshot)
+    files = read_snapshot_files(table._handle, snapshot)
     assert files is not None
     first, middle, last = sorted(files.position_deletes, key=lambda entry: entry.content_offset or 0)
     gap = (last.content_offset or 0) - (first.content_offset or 0) - (first.content_size_in_bytes or 0)

@@ -173,7 +173,7 @@ def test_a_file_is_not_written_anew_with_rows_that_others_deleted_by_key(
     change = rewriting(table, verb, 3)
 
     def refused() -> None:
-        with pytest.raises(rd.CommitConflictError, match="deletes rows of files that are written anew"):
+        with pytest.raises(rd.CommitConflictError, match="deletes rows of files that are rewritten"):
             change.execute()
 
     just_before(monkeypatch, rd.table(spark, table_name).delete_keys(keys(spark, 5), "id").execute, refused)

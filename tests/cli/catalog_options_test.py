@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import rowdelta as rd
-from rowdelta._session import _merged, _start_settings
+from rowdelta._session import _make_start_settings, _merge_settings
 from rowdelta.cli.app import app
 from rowdelta.cli.catalog_options import Place, read_place, read_settings
 
@@ -89,16 +89,19 @@ def test_one_catalog_needs_no_name_and_of_several_sparks_default_counts() -> Non
 
 
 def test_our_packages_and_extensions_join_those_of_the_user() -> None:
-    ours = _start_settings(delta=True)
+    ours = _make_start_settings(delta=True)
     packages, extensions = "spark.jars.packages", "spark.sql.extensions"
-    merged = _merged(ours, {packages: "org.apache.iceberg:iceberg-aws-bundle:1.12.0", extensions: "a.B"})
+    merged = _merge_settings(ours, {packages: "org.apache.iceberg:iceberg-aws-bundle:1.12.0", extensions: "a.B"})
     assert merged[packages].startswith("org.apache.iceberg:iceberg-aws-bundle:1.12.0,org.apache.iceberg:iceberg-spark")
     assert merged[extensions] == f"a.B,{ours[extensions]}"
     own = "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0,io.delta:delta-spark_4.0_2.13:4.1.0"
-    assert _merged(ours, {packages: own})[packages] == own
-    assert "iceberg" not in _merged(ours, {"spark.jars": "jars/iceberg-spark-runtime-4.1_2.13-1.12.0.jar"})[packages]
-    assert not _merged(ours, {packages: ""})[packages]
-    assert _merged(ours, {extensions: ours[extensions]})[extensions] == ours[extensions]
+    assert _merge_settings(ours, {packages: own})[packages] == own
+    assert (
+        "iceberg"
+        not in _merge_settings(ours, {"spark.jars": "jars/iceberg-spark-runtime-4.1_2.13-1.12.0.jar"})[packages]
+    )
+    assert not _merge_settings(ours, {packages: ""})[packages]
+    assert _merge_settings(ours, {extensions: ours[extensions]})[extensions] == ours[extensions]
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_upsert_and_merge_take_files(spark: SparkSession, warehouse: Path, order
     # As text 007 keeps its zeros; the tenth change is newer than the ninth, because seq is read as a number.
     changes.write_text("id,code,amount,op,seq\n1,007,123456789012345678.90,U,9\n1,008,1.00,U,10\n2,,,D,3\n9,9,9,I,4\n")
     words = ("upsert", orders, "--changes", str(changes), "--key", "id", "--order-by", "seq", *place)
-    plan = command(*words, "--delete-when", "op = 'D'", "--dry-run", "--json")
+    plan = command(*words, "--delete-when", "op = 'D'", "--plan", "--json")
     assert json.loads(plan)["keys"] == "3, of which 1 are deleted"
     told = command(*words, "--delete-when", "op = 'D'")
     assert "3 keys in 1 equality-delete-vector, of which 1 are deleted; 2 rows written" in told

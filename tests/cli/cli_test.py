@@ -16,7 +16,14 @@ from typer.testing import CliRunner
 import rowdelta as rd
 from rowdelta.cli.app import app
 from rowdelta.cli.input_files import read_rows
-from rowdelta.codec import Blob, EqualityDeleteVector, PuffinWriter, encode_edv_file, encode_vector, get_codec
+from rowdelta.codec import (
+    Blob,
+    EqualityDeleteVector,
+    PuffinWriter,
+    encode_deletion_vector,
+    encode_equality_vector_file,
+    get_codec,
+)
 from tests.support.tables import create
 
 if TYPE_CHECKING:
@@ -45,7 +52,7 @@ def test_help_of_every_command_has_an_example(words: tuple[str, ...]) -> None:
 
 def test_puffin_shows_a_deletion_vector_with_its_range_and_histogram(tmp_path: Path) -> None:
     writer = PuffinWriter(created_by="test")
-    vector = encode_vector(BitMap64(range(100, 200)))
+    vector = encode_deletion_vector(BitMap64(range(100, 200)))
     writer.add(Blob("deletion-vector-v1", vector, properties={"referenced-data-file": "f", "cardinality": "100"}))
     writer.add(Blob("something-else", b"abc"))
     path = tmp_path / "dv.puffin"
@@ -61,7 +68,7 @@ def test_puffin_shows_a_deletion_vector_with_its_range_and_histogram(tmp_path: P
 def test_puffin_shows_the_keys_of_an_equality_vector_not_their_codes(tmp_path: Path) -> None:
     keys = get_codec("int").encode(np.array([-5, 0, 7]))
     path = tmp_path / "edv.puffin"
-    path.write_bytes(encode_edv_file(EqualityDeleteVector(1, BitMap64(keys.tolist()), codec="int")))
+    path.write_bytes(encode_equality_vector_file(EqualityDeleteVector(1, BitMap64(keys.tolist()), codec="int")))
     (blob,) = json.loads(command("puffin", str(path), "--json"))["blobs"]
     assert (blob["min"], blob["max"]) == (-5, 7)
 
@@ -103,7 +110,7 @@ def test_puffin_shows_a_vector_of_billions_of_values(tmp_path: Path) -> None:
     bitmap = BitMap64()
     bitmap.add_range(7, 3_000_000_007)
     writer = PuffinWriter()
-    writer.add(Blob("deletion-vector-v1", encode_vector(bitmap), properties={"cardinality": "3000000000"}))
+    writer.add(Blob("deletion-vector-v1", encode_deletion_vector(bitmap), properties={"cardinality": "3000000000"}))
     path = tmp_path / "large.puffin"
     path.write_bytes(writer.finish())
     (blob,) = json.loads(command("puffin", str(path), "--json"))["blobs"]
@@ -114,7 +121,7 @@ def test_puffin_shows_a_vector_of_billions_of_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize("values", [[5], [0, 1, 2], [0, 2**62]])
 def test_puffin_histogram_counts_every_value_once(values: list[int], tmp_path: Path) -> None:
     path = tmp_path / "edv.puffin"
-    path.write_bytes(encode_edv_file(EqualityDeleteVector(1, BitMap64(values))))
+    path.write_bytes(encode_equality_vector_file(EqualityDeleteVector(1, BitMap64(values))))
     (blob,) = json.loads(command("puffin", str(path), "--json"))["blobs"]
     assert [count for count in blob["histogram"] if count] == [1] * len(values)
 
@@ -127,7 +134,7 @@ def test_delete_keys_and_read_from_the_shell(
     place = ("--warehouse", str(warehouse))
     keys = tmp_path / "gone.csv"
     keys.write_text("id\n2\n4\n")
-    plan = command("delete-keys", table_name, "--keys", str(keys), *place, "--dry-run")
+    plan = command("delete-keys", table_name, "--keys", str(keys), *place, "--plan")
     assert "keys      2" in plan
     assert "2 keys in 1 full-row" in command("delete-keys", table_name, "--keys", str(keys), *place)
     assert json.loads(command("read", table_name, *place, "--json")) == [

@@ -45,7 +45,7 @@ def test_a_table_is_looked_after_from_the_shell(
     assert "readers: only rowdelta" in text
     assert (tmp_path / "d.html").stat().st_size > 5_000
     assert (tmp_path / "d.png").stat().st_size > 5_000
-    found = json.loads(command("debt", *place, "--dry-run", "--json", "--html", str(tmp_path / "again.html")))
+    found = json.loads(command("debt", *place, "--plan", "--json", "--html", str(tmp_path / "again.html")))
     assert (found["keys"], found["dangling_files"], found["stock"]) == (2, 1, None)
 
     text = command("advise", *place)
@@ -56,20 +56,20 @@ def test_a_table_is_looked_after_from_the_shell(
     assert all(line.startswith("rowdelta ") for item in advice["recommendations"] for line in item["shell"])
 
     before = head(table)
-    assert "1 apply to no data file" in command("remove-dangling", *place, "--dry-run")
+    assert "1 apply to no data file" in command("remove-dangling", *place, "--plan")
     assert head(table) == before
     assert "1 delete files removed" in command("remove-dangling", *place)
     assert "nothing changed" in command("remove-dangling", *place)
 
     files = stored_files(table)
-    plan = json.loads(command("expire", *place, "--older-than", "0m", "--dry-run", "--json"))
+    plan = json.loads(command("expire", *place, "--older-than", "0m", "--plan", "--json"))
     assert plan["snapshots"] == "3 of 4 expire"
     assert stored_files(table) == files
     done = json.loads(command("expire", *place, "--older-than", "0m", "--json"))
     assert (done["snapshots_expired"], done["delete_files_removed"]) == (3, 1)
     assert command("expire", *place).startswith("0 snapshots expired")
-    assert "no orphan files" in command("remove-orphans", *place, "--delete")
-    assert json.loads(command("remove-orphans", *place, "--older-than", "2d", "--json"))["dry_run"] is True
+    assert "no orphan files" in command("remove-orphans", *place)
+    assert json.loads(command("remove-orphans", *place, "--older-than", "2d", "--plan", "--json"))["orphan_files"] == []
     result = runner.invoke(app, ["orphans", *place, "--older-than", "1h"])
     assert isinstance(result.exception, rd.InputError)
     assert_same_ids(table.read(), [0, *range(3, 100)])

@@ -25,7 +25,7 @@ LONGEST_SECONDS = 60.0
 # A command that takes long, without Spark: `reading` may be dropped at once, `writing` has to be ended in order.
 FAKE = """
 import atexit, sys, time
-from rowdelta.cli.interrupts import in_order, run_command
+from rowdelta.cli.interrupts import finish_before_interrupt, run_command
 
 stopped = []
 
@@ -35,7 +35,7 @@ def reading():
     return 0
 
 def writing():
-    with in_order(lambda: stopped.append(1)):
+    with finish_before_interrupt(lambda: stopped.append(1)):
         print("now", flush=True)
         while not stopped:
             time.sleep(0.05)
@@ -48,7 +48,7 @@ def stop_fails():
 
 def stopping():
     atexit.register(print, "cleared")
-    with in_order(stop_fails):
+    with finish_before_interrupt(stop_fails):
         print("now", flush=True)
         while not stopped:
             time.sleep(0.05)
@@ -159,10 +159,10 @@ def test_a_write_is_ended_in_order_and_all_else_at_once(tmp_path: Path, what: st
 def test_a_write_does_not_begin_after_the_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     command = interrupts._Command(lambda: 0)
     monkeypatch.setattr(interrupts, "_current", command)
-    with interrupts.in_order(lambda: None):
+    with interrupts.finish_before_interrupt(lambda: None):
         assert command.interrupt() is not None
     assert command.interrupt() is None
-    with pytest.raises(KeyboardInterrupt), interrupts.in_order(lambda: None):
+    with pytest.raises(KeyboardInterrupt), interrupts.finish_before_interrupt(lambda: None):
         raise AssertionError("it has begun")
 
 

@@ -19,7 +19,7 @@ from rowdelta.cli import puffin_report as puffin
 from rowdelta.cli import run_operation as changes
 from rowdelta.cli.app import app
 from rowdelta.cli.output import print_rows
-from rowdelta.spark.spark_errors import short_message
+from rowdelta.spark.spark_errors import shorten_message
 
 REST_DOWN = (
     "An error occurred while calling o77.sql.\n: org.apache.iceberg.exceptions.RESTException: Error occurred while "
@@ -58,12 +58,12 @@ TASK = (
     ],
 )
 def test_errors_of_spark_and_java_are_a_few_lines(text: str, expected: str | None) -> None:
-    short = short_message(text, text)
+    short = shorten_message(text, text)
     if expected is None:
         assert short == text.strip().replace("\n\n", "\n")
     else:
         assert short == expected
-    assert len(short_message("long " * 1_000)) < 700
+    assert len(shorten_message("long " * 1_000)) < 700
 
 
 def fails(monkeypatch: pytest.MonkeyPatch, error: Exception, *words: str) -> int:

@@ -19,17 +19,17 @@ from rowdelta.codec import (
     BytesSource,
     EqualityDeleteVector,
     bitmap_to_numpy,
-    decode_hashed,
-    decode_vector,
-    encode_edv_file,
-    encode_hashed,
-    encode_vector,
+    decode_deletion_vector,
+    decode_hash_map,
+    encode_deletion_vector,
+    encode_equality_vector_file,
+    encode_hash_map,
     read_blob,
     read_puffin,
 )
 from rowdelta.codec.deletion_vector import frame
 from rowdelta.codec.delta_vector import z85_decode
-from rowdelta.codec.equality_vector import decode_edv_file
+from rowdelta.codec.equality_vector import decode_equality_vector_file
 from rowdelta.codec.roaring import decode32, decode64, encode64
 from rowdelta.codec.set_compression import get_compression
 from rowdelta.errors import FormatError
@@ -46,8 +46,8 @@ SETS = [
 ]
 ROARING = [encode64(each) for each in SETS]
 DELTA = [get_compression("delta-zstd").encode(each) for each in SETS]
-HASHED = [encode_hashed(np.array([1, 2**40]), pa.table({"a": ["x", "y"], "b": [1, None]}))]
-FILES = [encode_edv_file(EqualityDeleteVector(1, each, contains_null=True)) for each in SETS]
+HASHED = [encode_hash_map(np.array([1, 2**40]), pa.table({"a": ["x", "y"], "b": [1, None]}))]
+FILES = [encode_equality_vector_file(EqualityDeleteVector(1, each, contains_null=True)) for each in SETS]
 
 
 def checksum(data: bytes) -> bytes:
@@ -66,18 +66,18 @@ def decode_consistently(data: bytes) -> None:
     values = bitmap_to_numpy(bitmap, limit=10**6)
     assert len(values) == len(bitmap)
     assert (values[1:] > values[:-1]).all()
-    assert decode_vector(encode_vector(bitmap), cardinality=len(values)) == bitmap
+    assert decode_deletion_vector(encode_deletion_vector(bitmap), cardinality=len(values)) == bitmap
 
 
 DECODERS: dict[str, tuple[list[bytes], Callable[[bytes], Any]]] = {
     "roaring": (ROARING, decode_consistently),
     "roaring32": ([each[12:] for each in ROARING[1:3]], decode32),
-    "vector": ([b"\xd1\xd3\x39\x64" + each for each in ROARING], lambda data: decode_vector(frame(data))),
-    "vector-raw": ([encode_vector(each) for each in SETS], decode_vector),
+    "vector": ([b"\xd1\xd3\x39\x64" + each for each in ROARING], lambda data: decode_deletion_vector(frame(data))),
+    "vector-raw": ([encode_deletion_vector(each) for each in SETS], decode_deletion_vector),
     "puffin": (FILES, read_every_blob),
-    "edv": (FILES, lambda data: decode_edv_file(BytesSource(data))),
+    "edv": (FILES, lambda data: decode_equality_vector_file(BytesSource(data))),
     "delta-zstd": (DELTA, lambda data: get_compression("delta-zstd").decode(checksum(data))),
-    "hashed": (HASHED, lambda data: decode_hashed(checksum(data), limit=2**20)),
+    "hashed": (HASHED, lambda data: decode_hash_map(checksum(data), limit=2**20)),
 }
 
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from rowdelta.codec import bitmap_from_sorted, bitmap_to_numpy, decode_vector, encode_vector
+from rowdelta.codec import bitmap_from_sorted, bitmap_to_numpy, decode_deletion_vector, encode_deletion_vector
 from rowdelta.codec.deletion_vector import MAX_POSITION, frame
 from rowdelta.errors import FormatError
 
-BLOB = encode_vector(BitMap64([1, 3, 5, 7, 9]))
+BLOB = encode_deletion_vector(BitMap64([1, 3, 5, 7, 9]))
 
 
 def with_byte(data: bytes, at: int, value: int) -> bytes:
@@ -38,12 +38,12 @@ def with_byte(data: bytes, at: int, value: int) -> bytes:
 )
 def test_damaged_vector_is_refused(blob: bytes, message: str) -> None:
     with pytest.raises(FormatError, match=message):
-        decode_vector(blob)
+        decode_deletion_vector(blob)
 
 
 def test_vector_of_another_cardinality_is_refused() -> None:
     with pytest.raises(FormatError, match="has 5 values but its metadata says 6"):
-        decode_vector(BLOB, cardinality=6)
+        decode_deletion_vector(BLOB, cardinality=6)
 
 
 def test_vector_is_framed_as_the_spec_says() -> None:
@@ -60,25 +60,25 @@ def test_vector_of_every_container_kind_is_the_one_that_java_wrote() -> None:
         bitmap.add_range(2**32 + start, 2**32 + end)
     # all-container-types-position-index.bin of Iceberg's TestBitmapPositionDeleteIndex
     assert (
-        hashlib.sha256(encode_vector(bitmap)).hexdigest()
+        hashlib.sha256(encode_deletion_vector(bitmap)).hexdigest()
         == "98f569f1e0dfe39d38b83c8b3c852d3ba1e7fd8179bb4da19dc94f5318ec70ae"
     )
 
 
 def test_largest_position_of_java_comes_back() -> None:
-    assert list(decode_vector(encode_vector(BitMap64([MAX_POSITION])))) == [MAX_POSITION]
+    assert list(decode_deletion_vector(encode_deletion_vector(BitMap64([MAX_POSITION])))) == [MAX_POSITION]
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_vector_is_read_from_any_kind_of_bytes(kind: type) -> None:
-    assert list(decode_vector(kind(BLOB))) == [1, 3, 5, 7, 9]
+    assert list(decode_deletion_vector(kind(BLOB))) == [1, 3, 5, 7, 9]
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, MAX_POSITION), max_size=100))
 def test_numpy_values_go_through_a_vector_and_back(values: list[int]) -> None:
     listed = np.array(sorted(values), np.int64)
-    bitmap = decode_vector(encode_vector(bitmap_from_sorted(listed)))
+    bitmap = decode_deletion_vector(encode_deletion_vector(bitmap_from_sorted(listed)))
     assert bitmap_to_numpy(bitmap).tolist() == sorted(set(values))
 
 

@@ -8,20 +8,20 @@ from pyroaring import BitMap64
 from rowdelta.codec import (
     BytesSource,
     DeletionVectorDescriptor,
-    decode_dv,
-    decode_vector,
-    dv_path,
-    encode_vector,
-    to_vector_blob,
+    convert_to_deletion_vector,
+    decode_deletion_vector,
+    decode_delta_vector,
+    delta_vector_path,
+    encode_deletion_vector,
 )
 from rowdelta.codec.deletion_vector import frame
 from rowdelta.codec.delta_vector import z85_decode, z85_encode
 from rowdelta.errors import FormatError
 
 ROWS = BitMap64([1, 3, 5, 7, 9])
-BLOB = encode_vector(ROWS)
+BLOB = encode_deletion_vector(ROWS)
 CONTENT = BLOB[4:-4]
-FILE = BytesSource(b"\1" + BLOB + encode_vector(BitMap64([2])))
+FILE = BytesSource(b"\1" + BLOB + encode_deletion_vector(BitMap64([2])))
 
 
 def inline(content: bytes = CONTENT, *, size: int | None = None, cardinality: int = 5) -> DeletionVectorDescriptor:
@@ -33,14 +33,14 @@ def in_file(*, offset: int | None = 1, size: int = len(CONTENT), cardinality: in
 
 
 def test_inline_vector_gets_its_frame() -> None:
-    assert to_vector_blob(inline()) == BLOB
+    assert convert_to_deletion_vector(inline()) == BLOB
 
 
 def test_vector_in_a_file_is_copied_as_it_is() -> None:
-    assert to_vector_blob(in_file(), FILE) == BLOB
-    assert to_vector_blob(in_file(offset=None), FILE) == BLOB
+    assert convert_to_deletion_vector(in_file(), FILE) == BLOB
+    assert convert_to_deletion_vector(in_file(offset=None), FILE) == BLOB
     second = in_file(offset=1 + len(BLOB), size=len(FILE.read(0, 999)) - len(BLOB) - 9, cardinality=1)
-    assert list(decode_dv(second, FILE)) == [2]
+    assert list(decode_delta_vector(second, FILE)) == [2]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_vector_in_a_file_is_copied_as_it_is() -> None:
 )
 def test_damaged_inline_vector_is_refused(descriptor: DeletionVectorDescriptor, message: str) -> None:
     with pytest.raises(FormatError, match=message):
-        decode_dv(descriptor)
+        decode_delta_vector(descriptor)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_damaged_file_is_refused(
     descriptor: DeletionVectorDescriptor, source: BytesSource | None, message: str
 ) -> None:
     with pytest.raises(FormatError, match=message):
-        decode_dv(descriptor, source)
+        decode_delta_vector(descriptor, source)
 
 
 @pytest.mark.parametrize(
@@ -107,11 +107,11 @@ def test_descriptor_that_cannot_be_is_refused(
 )
 def test_descriptor_without_a_path_is_refused(kind: str, text: str, message: str) -> None:
     with pytest.raises(FormatError, match=message):
-        dv_path(DeletionVectorDescriptor(kind, text, 1, 34, 1))
+        delta_vector_path(DeletionVectorDescriptor(kind, text, 1, 34, 1))
 
 
 def test_absolute_path_is_given_as_it_is() -> None:
-    assert dv_path(in_file()) == "s3://bucket/dv.bin"
+    assert delta_vector_path(in_file()) == "s3://bucket/dv.bin"
 
 
 @settings(max_examples=100, deadline=None)
@@ -134,6 +134,6 @@ def test_padding_in_the_wrong_place_is_refused(text: str) -> None:
 @settings(max_examples=50, deadline=None)
 @given(st.sets(st.integers(0, 2**40), max_size=30))
 def test_any_inline_vector_comes_back(rows: set[int]) -> None:
-    content = encode_vector(BitMap64(rows))[4:-4]
+    content = encode_deletion_vector(BitMap64(rows))[4:-4]
     descriptor = inline(content, cardinality=len(rows))
-    assert list(decode_vector(to_vector_blob(descriptor))) == sorted(rows)
+    assert list(decode_deletion_vector(convert_to_deletion_vector(descriptor))) == sorted(rows)

@@ -9,23 +9,23 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 from rowdelta.codec import (
-    EDV_V1,
-    EDV_V2,
+    EQUALITY_DELETE_VECTOR_V1,
+    EQUALITY_DELETE_VECTOR_V2,
     Blob,
     BytesSource,
     EqualityDeleteVector,
     PuffinWriter,
     bitmap_from_sorted,
-    decode_edv,
-    decode_vector,
-    encode_edv_file,
+    decode_deletion_vector,
+    decode_equality_vector,
+    encode_equality_vector_file,
     get_codec,
 )
-from rowdelta.codec.equality_vector import decode_edv_file, encode_edv
+from rowdelta.codec.equality_vector import decode_equality_vector_file, encode_equality_vector
 from rowdelta.errors import FormatError
 
-FIRST = encode_edv(EqualityDeleteVector(3, BitMap64([100, 500, 1000])))
-SECOND = encode_edv(
+FIRST = encode_equality_vector(EqualityDeleteVector(3, BitMap64([100, 500, 1000])))
+SECOND = encode_equality_vector(
     EqualityDeleteVector(
         3, bitmap_from_sorted(get_codec("int").encode(np.array([-5, 0, 7]))), "int", "delta-zstd", contains_null=True
     )
@@ -39,7 +39,7 @@ def changed(blob: Blob, **properties: str | None) -> Blob:
 
 
 def test_first_version_has_the_properties_of_the_design() -> None:
-    assert FIRST.type == EDV_V1
+    assert FIRST.type == EQUALITY_DELETE_VECTOR_V1
     assert FIRST.fields == (3,)
     assert (FIRST.snapshot_id, FIRST.sequence_number, FIRST.compression_codec) == (-1, -1, None)
     assert dict(FIRST.properties) == {
@@ -50,11 +50,11 @@ def test_first_version_has_the_properties_of_the_design() -> None:
         "value-max": "1000",
         "encoding": "deletion-vector",
     }
-    assert list(decode_vector(FIRST.payload)) == [100, 500, 1000]
+    assert list(decode_deletion_vector(FIRST.payload)) == [100, 500, 1000]
 
 
 def test_second_version_adds_codec_compression_and_null() -> None:
-    assert SECOND.type == EDV_V2
+    assert SECOND.type == EQUALITY_DELETE_VECTOR_V2
     assert dict(SECOND.properties) == {
         "equality-field-id": "3",
         "cardinality": "3",
@@ -66,7 +66,7 @@ def test_second_version_adds_codec_compression_and_null() -> None:
         "contains-null": "true",
         "encoding": "deletion-vector",
     }
-    vector = decode_edv(SECOND, SECOND.payload)
+    vector = decode_equality_vector(SECOND, SECOND.payload)
     assert get_codec(vector.codec).decode(np.array(list(vector.bitmap), np.uint64)).tolist() == [-5, 0, 7]
     assert vector.contains_null
 
@@ -74,19 +74,19 @@ def test_second_version_adds_codec_compression_and_null() -> None:
 @pytest.mark.parametrize(
     ("codec", "compression", "contains_null", "expected"),
     [
-        ("long", "roaring", False, EDV_V1),
-        ("long", "roaring", True, EDV_V2),
-        ("long", "delta-zstd", False, EDV_V2),
-        ("date", "roaring", False, EDV_V2),
+        ("long", "roaring", False, EQUALITY_DELETE_VECTOR_V1),
+        ("long", "roaring", True, EQUALITY_DELETE_VECTOR_V2),
+        ("long", "delta-zstd", False, EQUALITY_DELETE_VECTOR_V2),
+        ("date", "roaring", False, EQUALITY_DELETE_VECTOR_V2),
     ],
 )
 def test_oldest_version_that_can_hold_the_vector_is_written(
     codec: str, compression: str, *, contains_null: bool, expected: str
 ) -> None:
     vector = EqualityDeleteVector(1, BitMap64([1]), codec, compression, contains_null)
-    blob = encode_edv(vector)
+    blob = encode_equality_vector(vector)
     assert blob.type == expected
-    assert decode_edv(blob, blob.payload) == vector
+    assert decode_equality_vector(blob, blob.payload) == vector
 
 
 @settings(max_examples=60, deadline=None)
@@ -106,21 +106,21 @@ def test_any_vector_goes_through_a_file_and_back(
 ) -> None:
     encoded = bitmap_from_sorted(get_codec(codec).encode(np.array(sorted(values), np.int64)))
     vector = EqualityDeleteVector(1, encoded, codec, compression, contains_null or not values, spec_id)
-    assert decode_edv_file(BytesSource(encode_edv_file(vector))) == vector
+    assert decode_equality_vector_file(BytesSource(encode_equality_vector_file(vector))) == vector
     if values:
         assert (vector.value_min, vector.value_max) == (min(values), max(values))
 
 
 def test_vector_of_null_alone_has_no_bounds() -> None:
-    blob = encode_edv(EqualityDeleteVector(1, BitMap64(), contains_null=True))
+    blob = encode_equality_vector(EqualityDeleteVector(1, BitMap64(), contains_null=True))
     assert blob.properties["cardinality"] == "0"
     assert "value-min" not in blob.properties
-    assert decode_edv(blob, blob.payload).contains_null
+    assert decode_equality_vector(blob, blob.payload).contains_null
 
 
 def test_empty_vector_is_refused() -> None:
     with pytest.raises(FormatError, match="deletes nothing"):
-        encode_edv(EqualityDeleteVector(1, BitMap64()))
+        encode_equality_vector(EqualityDeleteVector(1, BitMap64()))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_empty_vector_is_refused() -> None:
 )
 def test_vector_that_cannot_be_written_is_refused(vector: EqualityDeleteVector, message: str) -> None:
     with pytest.raises(FormatError, match=message):
-        encode_edv(vector)
+        encode_equality_vector(vector)
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_vector_that_cannot_be_written_is_refused(vector: EqualityDeleteVector, 
     [
         (replace(FIRST, type="deletion-vector-v1"), "type 'deletion-vector-v1'"),
         (replace(FIRST, type="equality-delete-vector-v3"), "type 'equality-delete-vector-v3'"),
-        (replace(FIRST, type=EDV_V2), "no property 'codec'"),
-        (replace(SECOND, type=EDV_V1), "equality-delete-vector-v1 has no property 'codec'"),
+        (replace(FIRST, type=EQUALITY_DELETE_VECTOR_V2), "no property 'codec'"),
+        (replace(SECOND, type=EQUALITY_DELETE_VECTOR_V1), "equality-delete-vector-v1 has no property 'codec'"),
         (replace(FIRST, compression_codec="zstd"), "compressed with 'zstd'"),
         (replace(FIRST, fields=(4,)), r"for field 3 but its blob is for fields \[4\]"),
         (replace(FIRST, fields=()), r"for fields \[\]"),
@@ -171,18 +171,18 @@ def test_vector_that_cannot_be_written_is_refused(vector: EqualityDeleteVector, 
 )
 def test_vector_that_disagrees_with_its_properties_is_refused(blob: Blob, message: str) -> None:
     with pytest.raises(FormatError, match=message):
-        decode_edv(blob, blob.payload)
+        decode_equality_vector(blob, blob.payload)
 
 
 def test_bounds_and_encoding_may_be_missing() -> None:
     blob = changed(FIRST, value_min=None, value_max=None, encoding=None)
-    assert list(decode_edv(blob, blob.payload).bitmap) == [100, 500, 1000]
+    assert list(decode_equality_vector(blob, blob.payload).bitmap) == [100, 500, 1000]
 
 
 def test_empty_set_in_a_blob_is_refused() -> None:
-    blob = encode_edv(EqualityDeleteVector(1, BitMap64(), contains_null=True))
+    blob = encode_equality_vector(EqualityDeleteVector(1, BitMap64(), contains_null=True))
     with pytest.raises(FormatError, match="its writer lost them"):
-        decode_edv(changed(blob, contains_null="false"), blob.payload)
+        decode_equality_vector(changed(blob, contains_null="false"), blob.payload)
 
 
 @pytest.mark.parametrize("count", [0, 2])
@@ -191,4 +191,4 @@ def test_file_with_any_other_number_of_blobs_is_refused(count: int) -> None:
     for _ in range(count):
         writer.add(FIRST)
     with pytest.raises(FormatError, match=f"has one blob, not {count}"):
-        decode_edv_file(BytesSource(writer.finish()))
+        decode_equality_vector_file(BytesSource(writer.finish()))

@@ -14,13 +14,13 @@ from rowdelta.codec import (
     DeletionVectorDescriptor,
     PathSource,
     PuffinWriter,
-    decode_dv,
-    decode_vector,
-    dv_path,
-    encode_vector,
+    convert_to_deletion_vector,
+    decode_deletion_vector,
+    decode_delta_vector,
+    delta_vector_path,
+    encode_deletion_vector,
     read_blob,
     read_puffin,
-    to_vector_blob,
 )
 from rowdelta.codec.delta_vector import z85_encode
 from rowdelta.codec.roaring import decode32, decode64, encode64
@@ -71,10 +71,10 @@ def check_invalid(case: Case) -> None:
 def check_vector(case: Case) -> None:
     data = file_of(case).read_bytes()
     checked = case["checked"]
-    bitmap = decode_vector(data, cardinality=len(checked.get("positions", ())))
+    bitmap = decode_deletion_vector(data, cardinality=len(checked.get("positions", ())))
     check_bitmap(bitmap, checked)
     assert len(data) == checked["bytes"]
-    assert encode_vector(BitMap64(checked.get("positions", ()))) == data
+    assert encode_deletion_vector(BitMap64(checked.get("positions", ()))) == data
 
 
 def check_puffin(case: Case) -> None:
@@ -101,7 +101,10 @@ def check_blob(source: PathSource, blob: BlobMetadata, expected: Any) -> None:
     if isinstance(expected, dict):
         assert (blob.offset, blob.length) == (expected["offset"], expected["length"])
         assert list(blob.fields) == expected["fields"]
-        assert list(decode_vector(payload, cardinality=int(blob.properties["cardinality"]))) == expected["positions"]
+        assert (
+            list(decode_deletion_vector(payload, cardinality=int(blob.properties["cardinality"])))
+            == expected["positions"]
+        )
     elif len(expected) == 3:
         assert [blob.type, blob.offset, blob.length] == expected
     else:
@@ -114,9 +117,9 @@ def check_delta_file(case: Case) -> None:
     source = PathSource(file_of(case))
     for vector in case["checked"]["vectors"]:
         descriptor = DeletionVectorDescriptor("p", "file", vector["offset"], vector["size"], vector["cardinality"])
-        bitmap = decode_dv(descriptor, source)
+        bitmap = decode_delta_vector(descriptor, source)
         assert len(bitmap) == vector["cardinality"]
-        assert decode_vector(to_vector_blob(descriptor, source)) == bitmap
+        assert decode_deletion_vector(convert_to_deletion_vector(descriptor, source)) == bitmap
 
 
 CHECKS = {
@@ -197,22 +200,22 @@ def test_delta_file_holds_the_rows_that_its_upstream_test_names(
     (case,) = (case for case in cases("delta-dv-file") if case["local"].endswith(name))
     (vector,) = (vector for vector in case["checked"]["vectors"] if vector["offset"] == offset)
     descriptor = DeletionVectorDescriptor("p", name, offset, vector["size"], vector["cardinality"])
-    bitmap = decode_dv(descriptor, PathSource(file_of(case)))
+    bitmap = decode_delta_vector(descriptor, PathSource(file_of(case)))
     assert all(row in bitmap for row in inside)
     assert not any(row in bitmap for row in outside)
 
 
 @pytest.mark.parametrize(("text", "path", "source"), STRINGS["uuid_paths"])
 def test_delta_path_is_decoded(text: str, path: str, source: str) -> None:
-    assert dv_path(DeletionVectorDescriptor("u", text, 1, 34, 1)) == path
+    assert delta_vector_path(DeletionVectorDescriptor("u", text, 1, 34, 1)) == path
 
 
 @pytest.mark.parametrize("inline", STRINGS["inline"], ids=lambda inline: inline["source"])
 def test_delta_inline_vector_is_decoded(inline: Case) -> None:
     text, size = inline["pathOrInlineDv"], inline["sizeInBytes"]
     descriptor = DeletionVectorDescriptor("i", text, None, size, inline["cardinality"])
-    blob = to_vector_blob(descriptor)
-    assert list(decode_vector(blob)) == inline["positions"]
+    blob = convert_to_deletion_vector(descriptor)
+    assert list(decode_deletion_vector(blob)) == inline["positions"]
     assert int.from_bytes(blob[4:8], "little") == inline["magic"]
     assert z85_encode(blob[4:-4]) == text
 
@@ -220,7 +223,7 @@ def test_delta_inline_vector_is_decoded(inline: Case) -> None:
 @pytest.mark.parametrize(("rows", "size"), [([1], 34), (range(10_000), 31)])
 def test_delta_vector_has_the_size_that_trino_states(rows: Any, size: int) -> None:
     assert str(size) in STRINGS["sizes"]
-    assert len(encode_vector(BitMap64(rows))) - 8 == size
+    assert len(encode_deletion_vector(BitMap64(rows))) - 8 == size
 
 
 def test_no_delta_string_is_left_out() -> None:
@@ -238,10 +241,10 @@ def delta_descriptors() -> list[tuple[Case, Case]]:
 )
 def test_delta_table_descriptor_gives_its_rows(case: Case, found: Case) -> None:
     if found["storageType"] == "p" and "file" not in found:
-        assert dv_path(descriptor_of(found)) == found["pathOrInlineDv"]  # its file was outside the table
+        assert delta_vector_path(descriptor_of(found)) == found["pathOrInlineDv"]  # its file was outside the table
         return
     source = None if found["storageType"] == "i" else PathSource(GOLDEN / case["local"] / found["file"])
-    bitmap = decode_dv(descriptor_of(found), source)
+    bitmap = decode_delta_vector(descriptor_of(found), source)
     positions = found.get("positions", case["checked"].get("inline_positions", {}).get(str(found["version"])))
     if positions is not None and len(positions) == found["cardinality"]:
         assert list(bitmap) == positions

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from rowdelta.codec import decode_hashed, encode_hashed
+from rowdelta.codec import decode_hash_map, encode_hash_map
 from rowdelta.codec.frame_compression import compress
-from rowdelta.codec.hash_map import fold
+from rowdelta.codec.hash_map import fold_hashes
 from rowdelta.codec.roaring import encode32
 from rowdelta.errors import FormatError
 
 KEYS = pa.table({"id": [1, 2, 3], "region": ["EU", None, "US"]})
 HASHES = np.array([-7046029254386353131, 5, 5], np.int64)
-BLOB = encode_hashed(HASHES, KEYS)
+BLOB = encode_hash_map(HASHES, KEYS)
 
 
 def stored(bitmap: bytes, packed: bytes, *, magic: bytes = b"RDH1") -> bytes:
@@ -35,9 +35,9 @@ def stream(table: pa.Table) -> bytes:
 
 
 def test_keys_and_hashes_come_back() -> None:
-    hashed = decode_hashed(BLOB)
+    hashed = decode_hash_map(BLOB)
     assert hashed.keys.equals(KEYS)
-    assert hashed.bitmap == BitMap(fold(HASHES).tolist())
+    assert hashed.bitmap == BitMap(fold_hashes(HASHES).tolist())
     assert len(hashed.bitmap) == 2
 
 
@@ -53,19 +53,19 @@ def test_composite_keys_of_many_types_come_back() -> None:
             "o": pa.array([True, None]),
         }
     )
-    assert decode_hashed(encode_hashed(np.array([1, 2]), keys)).keys.equals(keys)
+    assert decode_hash_map(encode_hash_map(np.array([1, 2]), keys)).keys.equals(keys)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_fold_is_the_xor_of_both_halves(value: int) -> None:
     unsigned = value % 2**64
-    assert fold(np.array([value], np.int64)).tolist() == [unsigned >> 32 ^ unsigned & 0xFFFF_FFFF]
+    assert fold_hashes(np.array([value], np.int64)).tolist() == [unsigned >> 32 ^ unsigned & 0xFFFF_FFFF]
 
 
 def test_fold_takes_only_64_bit_hashes() -> None:
     with pytest.raises(FormatError, match="64-bit integers, not int32"):
-        fold(np.array([1], np.int32))
+        fold_hashes(np.array([1], np.int32))
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_fold_takes_only_64_bit_hashes() -> None:
 )
 def test_keys_without_their_hashes_are_refused(hashes: np.ndarray, keys: pa.Table, message: str) -> None:
     with pytest.raises(FormatError, match=message):
-        encode_hashed(hashes, keys)
+        encode_hash_map(hashes, keys)
 
 
 ONE_HASH = encode32(BitMap([1]))
@@ -102,13 +102,13 @@ PACKED = compress("zstd", stream(KEYS))
 )
 def test_damaged_blob_is_refused(blob: bytes, message: str) -> None:
     with pytest.raises(FormatError, match=message):
-        decode_hashed(blob)
+        decode_hash_map(blob)
 
 
 def test_lengths_that_do_not_add_up_are_refused() -> None:
     content = pack("<4sIQ", b"RDH1", 2**32 - 1, 2**64 - 1) + ONE_HASH
     with pytest.raises(FormatError, match="claims 4294967295 of bitmap"):
-        decode_hashed(content + pack("<I", zlib.crc32(content)))
+        decode_hash_map(content + pack("<I", zlib.crc32(content)))
 
 
 def test_buffers_compressed_inside_the_stream_are_refused() -> None:
@@ -117,7 +117,7 @@ def test_buffers_compressed_inside_the_stream_are_refused() -> None:
     with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
         writer.write_table(table)
     with pytest.raises(FormatError, match="compressed as a whole"):
-        decode_hashed(stored(ONE_HASH, compress("zstd", sink.getvalue())))
+        decode_hash_map(stored(ONE_HASH, compress("zstd", sink.getvalue())))
 
 
 @pytest.mark.parametrize(
@@ -135,12 +135,12 @@ def test_buffers_compressed_inside_the_stream_are_refused() -> None:
 def test_key_column_of_another_than_a_primitive_type_is_refused(column: pa.Array) -> None:
     table = pa.table({"k": column})
     with pytest.raises(FormatError, match="key column 'k' has type"):
-        encode_hashed(np.array([1, 2]), table)
+        encode_hash_map(np.array([1, 2]), table)
     with pytest.raises(FormatError, match=r"key column 'k' has type|message of type 'dictionary'"):
-        decode_hashed(stored(ONE_HASH, compress("zstd", stream(table))))
+        decode_hash_map(stored(ONE_HASH, compress("zstd", stream(table))))
 
 
 def test_keys_larger_than_the_limit_are_refused() -> None:
     keys = pa.table({"s": ["x" * 1000] * 1000})
     with pytest.raises(FormatError, match="more than the limit of 10000"):
-        decode_hashed(encode_hashed(np.arange(1000), keys), limit=10_000)
+        decode_hash_map(encode_hash_map(np.arange(1000), keys), limit=10_000)

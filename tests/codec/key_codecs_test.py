@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rowdelta.codec import get_codec
 from rowdelta.codec import key_codecs as keys
 from rowdelta.codec.deletion_vector import MAX_POSITION
-from rowdelta.codec.key_codecs import IntegerCodec, codec_for
+from rowdelta.codec.key_codecs import IntegerCodec, find_codec
 from rowdelta.codec.key_codecs import register as register_codec
 from rowdelta.codec.roaring import JAVA_HIGH_KEY_LIMIT
 from rowdelta.errors import FormatError
@@ -96,7 +96,7 @@ def test_negative_long_is_pointed_to_the_signed_codec() -> None:
     ],
 )
 def test_type_has_a_default_codec(type_name: str, name: str) -> None:
-    assert codec_for(type_name).name == name
+    assert find_codec(type_name).name == name
 
 
 def test_first_version_stays_within_the_limit_of_java() -> None:
@@ -108,6 +108,6 @@ def test_own_codec_is_found_by_name_and_type_once_registered() -> None:
     short = IntegerCodec("short", ("short",), -(2**15), 2**15 - 1, bias=2**15)
     register_codec(short)
     assert get_codec("short") is short
-    assert codec_for("short") is short
+    assert find_codec("short") is short
     with pytest.raises(FormatError, match="there is a key codec 'short' already"):
         register_codec(short)

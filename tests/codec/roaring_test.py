@@ -184,7 +184,7 @@ def test_cardinality_of_bitsets_is_counted_without_numpy_2_as_well(monkeypatch: 
     data = encode32(BitMap(range(0, 200_000, 2)))
     monkeypatch.delattr(np, "bitwise_count", raising=False)
     assert len(decode32(data)) == 100_000
-    assert structure._popcount(np.full((1, 8192), 0xFF, np.uint8)).tolist() == [65536]
+    assert structure._count_bits(np.full((1, 8192), 0xFF, np.uint8)).tolist() == [65536]
 
 
 def every_kind_of_container(highs: list[int], seed: int) -> BitMap64:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from rowdelta.codec import bitmap_from_sorted, encode_vector
+from rowdelta.codec import bitmap_from_sorted, encode_deletion_vector
 from rowdelta.codec import set_compression as sets
 from rowdelta.codec.frame_compression import compress
 from rowdelta.codec.roaring import UNSIGNED_HIGH_KEY_LIMIT
@@ -40,13 +40,13 @@ def test_regular_set_comes_back(values: Any) -> None:
 
 
 def test_roaring_is_the_framed_vector() -> None:
-    assert get_compression("roaring").encode(BitMap64([1, 2])) == encode_vector(BitMap64([1, 2]))
+    assert get_compression("roaring").encode(BitMap64([1, 2])) == encode_deletion_vector(BitMap64([1, 2]))
 
 
 def test_sparse_keys_take_less_than_half_of_roaring() -> None:
     rng = np.random.default_rng(0)
     bitmap = bitmap_from_sorted(np.sort(rng.choice(20_000_000, 1_000_000, replace=False)))
-    assert len(DELTA.encode(bitmap)) < 800_000 < len(encode_vector(bitmap)) / 2
+    assert len(DELTA.encode(bitmap)) < 800_000 < len(encode_deletion_vector(bitmap)) / 2
 
 
 @pytest.mark.parametrize(

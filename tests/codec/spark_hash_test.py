@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from rowdelta.codec import spark_hashes
+from rowdelta.codec import compute_spark_hashes
 
 MASK = 0xFFFFFFFF
 
@@ -36,8 +36,8 @@ def test_hashes_are_those_of_a_plain_reading(monkeypatch: pytest.MonkeyPatch, at
     chance = random.Random(5)
     letters = "ab/-0é日\0\U0001f600"
     texts = ["", *("".join(chance.choices(letters, k=chance.randrange(40))) for _ in range(300)), "x" * 5000]
-    assert spark_hashes(texts) == [plain(text) for text in texts]
+    assert compute_spark_hashes(texts) == [plain(text) for text in texts]
 
 
 def test_no_text_has_no_hash() -> None:
-    assert spark_hashes([]) == []
+    assert compute_spark_hashes([]) == []

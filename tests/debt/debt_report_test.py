@@ -7,12 +7,13 @@ from xml.etree import ElementTree as ET
 
 from rich.console import Console
 
-from rowdelta.debt import DeleteDebt, TableAdvice, advice_text, commands
+from rowdelta.debt import DeleteDebt, TableAdvice, format_advice, list_commands
 from rowdelta.debt.advice import Advice
 from rowdelta.debt.costs import ReadCost
-from rowdelta.debt.counts import FileDebt, KindDebt, PartitionDebt
+from rowdelta.debt.debt_parts import FileDebt, KindDebt, PartitionDebt
 from rowdelta.debt.history import Commit, OldSnapshots
-from rowdelta.debt.schedule import Pace, Recommendation
+from rowdelta.debt.pace import Pace
+from rowdelta.debt.recommendation import Recommendation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +77,7 @@ def test_the_text_names_cost_readers_partitions_and_advice() -> None:
     assert "lake.db.<orders>, branch main: 30 data files" in text
     assert "25% dangling" in text
     assert "the oldest 3.0 days old" in text
-    assert re.search(r"stock Iceberg reader +\+6\.6 s +4\.0 GiB", text)
+    assert re.search(r"Iceberg's reader +\+6\.6 s +4\.0 GiB", text)
     assert re.search(r"rowdelta +\+650 ms +3\.0 MiB", text)
     assert "partitions, 3 of 30" in text
     assert "data files with deletes, 3 of 300" in text
@@ -118,17 +119,17 @@ def test_the_page_stands_alone_and_escapes_what_it_shows(tmp_path: Path) -> None
 
 def test_advice_is_printed_with_commands_that_a_shell_understands() -> None:
     item = Recommendation(
-        "encoding", "vectors [fast]", "often", "small", ("ALTER TABLE t SET ('a'='b')",), (("resolve", "--dry-run"),)
+        "encoding", "vectors [fast]", "often", "small", ("ALTER TABLE t SET ('a'='b')",), (("resolve", "--plan"),)
     )
     advice = TableAdvice("db.t", Pace(3, 20.0, 2, 5, 2, 0, 0, 0), (item,))
-    assert commands("db.t", item, ("--warehouse", "w")) == [
+    assert list_commands("db.t", item, ("--warehouse", "w")) == [
         """rowdelta sql 'ALTER TABLE t SET ('"'"'a'"'"'='"'"'b'"'"')' --warehouse w""",
-        "rowdelta resolve db.t --dry-run --warehouse w",
+        "rowdelta resolve db.t --plan --warehouse w",
     ]
     console = Console(width=200, color_system=None, highlight=False)
     with console.capture() as captured:
-        console.print(advice_text(advice, ("--warehouse", "w")))
+        console.print(format_advice(advice, ("--warehouse", "w")))
     text = captured.get()
     assert "the last 3 commits, one every 10.0 s; 2 changed single rows (5 keys, 0 positions)" in text
     assert "encoding: vectors [fast]" in text
-    assert "  rowdelta resolve db.t --dry-run --warehouse w" in text
+    assert "  rowdelta resolve db.t --plan --warehouse w" in text

@@ -119,7 +119,7 @@ def test_position_deletes_of_many_files_are_shared_out(spark: SparkSession, tabl
     assert [kind.kind for kind in debt.kinds] == ["position delete files"]
     set_properties(spark, table_name, format__version="3")
     assert [(a.action, a.call) for a in table.debt().advice] == [
-        ("rewrite deletes", """t.rewrite_deletes(where="content = 'position'").execute()""")
+        ("rewrite deletes", """t.rewrite_deletes(delete_files="content = 'position'").execute()""")
     ]
 
 

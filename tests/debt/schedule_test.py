@@ -10,9 +10,9 @@ import pytest
 
 from rowdelta.debt import Debt, advise
 from rowdelta.debt.advice import give_advice
-from rowdelta.debt.costs import ReadCost, rowdelta_cost, scan_seconds, stock_cost
-from rowdelta.debt.counts import FileDebt, PartitionDebt
-from rowdelta.debt.history import Commit, OldSnapshots, history_of
+from rowdelta.debt.costs import ReadCost, estimate_iceberg_cost, estimate_rowdelta_cost, estimate_scan_seconds
+from rowdelta.debt.debt_parts import FileDebt, PartitionDebt
+from rowdelta.debt.history import Commit, OldSnapshots, list_commits
 from rowdelta.iceberg import Snapshot
 from rowdelta.iceberg.metadata import parse_metadata
 
@@ -57,7 +57,7 @@ def debt(**changes: Any) -> Debt:
         oldest_delete_ms=None,
         readers="v3 engines",
         readers_reason="",
-        scan_seconds=scan_seconds(20_000_000),
+        scan_seconds=estimate_scan_seconds(20_000_000),
         stock=ReadCost(),
         rowdelta=ReadCost(),
         kinds=(),
@@ -89,28 +89,32 @@ def actions(found: Debt, **properties: str) -> list[str]:
 @pytest.mark.parametrize(("keys", "seconds"), [(100_000, 3.2), (1_000_000, 7.2), (5_000_000, 16.6)])
 def test_the_model_gives_the_times_that_were_measured(keys: int, seconds: float) -> None:
     rows = 20_000_000
-    assert scan_seconds(rows) + stock_cost(rows, keys).seconds == pytest.approx(seconds, abs=0.05)
-    assert scan_seconds(rows) + rowdelta_cost(rows, 0).seconds == pytest.approx(1.25, abs=0.05)
-    assert stock_cost(0, keys + 1).memory_bytes > stock_cost(0, keys).memory_bytes > 0
+    assert estimate_scan_seconds(rows) + estimate_iceberg_cost(rows, keys).seconds == pytest.approx(seconds, abs=0.05)
+    assert estimate_scan_seconds(rows) + estimate_rowdelta_cost(rows, 0).seconds == pytest.approx(1.25, abs=0.05)
+    assert estimate_iceberg_cost(0, keys + 1).memory_bytes > estimate_iceberg_cost(0, keys).memory_bytes > 0
 
 
 def test_nothing_is_advised_for_a_table_without_deletes_or_with_few() -> None:
     assert actions(debt()) == ["nothing"]
-    few = debt(delete_files=1, keys=100, stock=stock_cost(1000, 100), files=(file(1000, keys=100),))
+    few = debt(delete_files=1, keys=100, stock=estimate_iceberg_cost(1000, 100), files=(file(1000, keys=100),))
     assert actions(few) == ["nothing"]
 
 
 def test_many_equality_deletes_are_worth_a_resolve_with_their_cost_and_gain() -> None:
     rows, keys = 20_000_000, 1_000_000
-    (advice,) = give_advice(debt(keys=keys, stock=stock_cost(rows, keys), files=(file(rows, keys=keys),)), {})
+    (advice,) = give_advice(
+        debt(keys=keys, stock=estimate_iceberg_cost(rows, keys), files=(file(rows, keys=keys),)), {}
+    )
     assert (advice.action, round(advice.gain_seconds or 0, 1), round(advice.cost_seconds, 1)) == ("resolve", 6.6, 3.0)
     assert advice.gain_memory_bytes > 1 << 30
-    small = debt(keys=200_000, stock=stock_cost(1000, 200_000), scan_seconds=10, files=(file(1000, keys=200_000),))
-    assert "MiB in every stock reader" in give_advice(small, {})[0].reason
+    small = debt(
+        keys=200_000, stock=estimate_iceberg_cost(1000, 200_000), scan_seconds=10, files=(file(1000, keys=200_000),)
+    )
+    assert "MiB in Iceberg's reader" in give_advice(small, {})[0].reason
 
 
 def test_the_time_to_open_position_files_is_no_reason_to_resolve() -> None:
-    opened = debt(keys=100, stock=stock_cost(1000, 100, opened_files=10_000), files=(file(1000, keys=100),))
+    opened = debt(keys=100, stock=estimate_iceberg_cost(1000, 100, opened_files=10_000), files=(file(1000, keys=100),))
     assert actions(opened) == ["nothing"]
 
 
@@ -120,7 +124,7 @@ def test_commands_are_for_the_branch_that_was_looked_at() -> None:
         branch="audit",
         keys=keys,
         key_columns=(("id",),),
-        stock=stock_cost(rows, keys),
+        stock=estimate_iceberg_cost(rows, keys),
         files=(file(rows, keys=keys),),
         dangling_files=1,
         delete_files=2,
@@ -227,7 +231,7 @@ def added(**summary: int) -> tuple[int, int]:
     """The positions and keys that a commit with such a summary has added."""
     told = {name.replace("_", "-"): str(count) for name, count in summary.items()}
     made: Any = SimpleNamespace(metadata=SimpleNamespace(ancestors=lambda found: [found]))
-    (found,) = history_of(made, Snapshot(1, None, 1, 0, None, 0, told))
+    (found,) = list_commits(made, Snapshot(1, None, 1, 0, None, 0, told))
     return found.positions_added, found.keys_added
 
 

@@ -30,7 +30,7 @@ def test_the_command_converts_tells_what_it_did_and_can_only_plan(
         assert result.exit_code == 0, result.output
         return result.output
 
-    assert "1 to add where they are" in command("--dry-run")
+    assert "1 to add where they are" in command("--plan")
     assert not spark.catalog.tableExists(table_name)
     told = command("--verify")
     assert "at Delta version 2 (full): 1 data files added, 0 removed, 1 deletion vectors (0 inline) of 5 rows" in told

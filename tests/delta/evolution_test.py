@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
-from rowdelta.iceberg import build_row_filter, scan_size
+from rowdelta.iceberg import build_row_filter, measure_scan
 from tests.support.delta_tables import delta_rows, iceberg_rows
 from tests.support.oracle import assert_same_rows, rows
 
@@ -133,7 +133,7 @@ def test_bounds_prune_and_never_answer_wrongly(
     assert spark.table(table_name).where(predicate).count() == 19
     handle = rd.table(spark, table_name)._handle
     assert result.snapshot_id is not None
-    size = scan_size(handle, result.snapshot_id, build_row_filter(handle, predicate))
+    size = measure_scan(handle, result.snapshot_id, build_row_filter(handle, predicate))
     assert size.files == 1, "three of four files are pruned"
     # The other kind of bounds beside the first: neither may be taken for what it is not.
     spark.range(100, 110, 1, 1).selectExpr(*expressions).write.format("delta").mode("append").save(path)

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
-from rowdelta.codec import DeletionVectorDescriptor, decode_dv, read_puffin, to_vector_blob
+from rowdelta.codec import DeletionVectorDescriptor, convert_to_deletion_vector, decode_delta_vector, read_puffin
 from tests.support.delta_tables import GoldenDelta, delta_rows, golden_delta_tables, iceberg_rows, install_delta
 from tests.support.golden import GOLDEN, MISSING
 from tests.support.oracle import assert_same_rows
@@ -105,8 +105,8 @@ def test_vectors_are_copied_byte_for_byte(spark: SparkSession, table_name: str, 
             known["cardinality"],
         )
         origin = None if inline else io.source(f"{path}/{known['file']}")
-        assert copied == to_vector_blob(descriptor, origin), version
+        assert copied == convert_to_deletion_vector(descriptor, origin), version
         positions = table.facts["inline_positions"][str(version)] if inline else known["positions"]
-        assert list(decode_dv(descriptor, origin)) == positions
+        assert list(decode_delta_vector(descriptor, origin)) == positions
         assert blob.properties["cardinality"] == str(known["cardinality"])
     assert converted[2] == converted[6] == [], "a restored file has no deletes"

@@ -169,7 +169,7 @@ def test_delete_files_go_where_they_are_told_and_are_expired_there(
     assert not spark.catalog.tableExists(table_name)
     rd.from_delta(spark, path, table_name, delete_folder=str(folder)).execute()
     assert len(list(folder.glob("*.puffin"))) == 1
-    with pytest.raises(rd.InputError, match=r"(?s)are in .*deletes, not in other.*leave delete_folder out"):
+    with pytest.raises(rd.InputError, match=r"(?s)are in .*deletes, not in other.*omit delete_folder"):
         rd.from_delta(spark, path, table_name, delete_folder="other").execute()
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 4")
     rd.from_delta(spark, path, table_name).execute()

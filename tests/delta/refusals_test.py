@@ -289,14 +289,14 @@ def test_the_files_of_many_commits_are_looked_for_once(
         number += 1
     spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
     spark.sql(f"DELETE FROM delta.`{source}` WHERE id = 25")
-    mirror = importlib.import_module("rowdelta.delta.apply_commit")
-    real, asked = mirror.held_paths, []
+    existing_files = importlib.import_module("rowdelta.delta.existing_files")
+    real, asked = existing_files.held_paths, []
 
     def counted(handle: Any, paths: Any) -> Any:
         asked.append(len(paths))
         return real(handle, paths)
 
-    monkeypatch.setattr(mirror, "held_paths", counted)
+    monkeypatch.setattr(existing_files, "held_paths", counted)
     result = rd.from_delta(spark, source, table_name, mode="incremental", verify=True).execute()
     assert (result.data_files_added, result.data_files_removed, result.verified_rows) == (1, 0, 28)
     assert asked == [2]

@@ -7,7 +7,7 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.delta.log import LogFile
-from rowdelta.delta.sync_mode import check_target, decide
+from rowdelta.delta.sync_mode import check_target, plan_sync
 
 ROOT = "s3://lake/orders"
 
@@ -54,7 +54,7 @@ def _mirror(synced: int | None, head: str | None = None, snapshot: str | None = 
 def test_the_least_work_that_is_right_is_chosen(
     source: Any, mirror: Any, mode: rd.SyncMode, expected: tuple[str, int | None, int]
 ) -> None:
-    work = decide(source, mirror, "lake.db.t", mode)
+    work = plan_sync(source, mirror, "lake.db.t", mode)
     assert (work.mode, work.from_version, len(work.files)) == expected
     assert work.reason
 
@@ -74,7 +74,7 @@ def test_what_is_not_possible_is_refused_with_the_reason(
     source: Any, mirror: Any, mode: rd.SyncMode, message: str
 ) -> None:
     with pytest.raises(rd.InputError, match=message):
-        decide(source, mirror, "lake.db.t", mode)
+        plan_sync(source, mirror, "lake.db.t", mode)
 
 
 def test_only_a_mirror_of_this_very_table_is_touched() -> None:

@@ -8,7 +8,14 @@ import pytest
 from pyroaring import BitMap64
 
 import rowdelta as rd
-from rowdelta.codec import BytesSource, DeletionVectorDescriptor, decode_vector, encode_vector, read_blob, read_puffin
+from rowdelta.codec import (
+    BytesSource,
+    DeletionVectorDescriptor,
+    decode_deletion_vector,
+    encode_deletion_vector,
+    read_blob,
+    read_puffin,
+)
 from rowdelta.codec.delta_vector import z85_encode
 from rowdelta.delta import vectors as module
 from rowdelta.delta.vectors import DeletedRows, VectorCopier
@@ -40,7 +47,7 @@ def _table(files: Files, groups: list[list[BitMap64]]) -> list[DeletedRows]:
     for group in groups:
         name, content = uuid.uuid4(), bytearray(b"\x01")
         for bitmap in group:
-            blob = encode_vector(bitmap)
+            blob = encode_deletion_vector(bitmap)
             vector = DeletionVectorDescriptor("u", z85_encode(name.bytes), len(content), len(blob) - 8, len(bitmap))
             content += blob + bytes(7)  # other vectors that nobody needs lie between
             deleted.append(DeletedRows(f"s3://d/{len(deleted)}.parquet", 0, (), 1_000_000, vector))
@@ -67,19 +74,19 @@ def test_many_vectors_become_a_few_puffin_files_of_bounded_size() -> None:
     assert [entry.file.referenced_data_file for entry in new] == [item.path for item in deleted]
     paths = {entry.file.path for entry in new}
     assert 2 < len(paths) < 20
-    assert copier.bytes_copied == sum(len(encode_vector(bitmap)) for bitmap in bitmaps)
+    assert copier.bytes_copied == sum(len(encode_deletion_vector(bitmap)) for bitmap in bitmaps)
     for entry, bitmap in zip(new, bitmaps, strict=True):
         source = BytesSource(files.content[entry.file.path])
         assert source.size < 80 * 1024
         (blob,) = (b for b in read_puffin(source).blobs if b.offset == entry.file.content_offset)
         assert blob.properties["referenced-data-file"] == entry.file.referenced_data_file
-        assert read_blob(source, blob) == encode_vector(bitmap), "the very bytes"
-        assert decode_vector(read_blob(source, blob)) == bitmap
+        assert read_blob(source, blob) == encode_deletion_vector(bitmap), "the very bytes"
+        assert decode_deletion_vector(read_blob(source, blob)) == bitmap
     assert len(files.reads) == len(groups), "one read for all vectors of a file"
 
 
 def test_a_large_file_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_WINDOW", 8 * 1024)
+    monkeypatch.setattr(module, "_WINDOW_BYTES", 8 * 1024)
     files = Files()
     deleted = _table(files, [_bitmaps(0)])
     assert len(_copier(files).copy(list(reversed(deleted)))) == len(deleted)

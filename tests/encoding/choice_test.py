@@ -338,7 +338,7 @@ def test_a_strict_encoding_that_is_impossible_is_refused_with_the_reason(
     shown = DeleteEncoding(encoding).shown(batch.content)
     assert error.value.message.startswith(f"cannot write the deletes as {shown}: {reason}")
     instead = choose_encoding(batch).encoding.shown(batch.content)
-    assert error.value.hint == f"leave encoding= out, and they are written as {instead}"
+    assert error.value.hint == f"omit encoding= to write them as {instead}"
 
 
 @pytest.mark.parametrize("encoding", list(DeleteEncoding))

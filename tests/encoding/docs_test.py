@@ -12,15 +12,15 @@ from pyroaring import BitMap64
 
 from rowdelta.codec import (
     EqualityDeleteVector,
-    decode_hashed,
-    decode_vector,
-    encode_edv_file,
-    encode_hashed,
-    encode_vector,
+    decode_deletion_vector,
+    decode_hash_map,
+    encode_deletion_vector,
+    encode_equality_vector_file,
+    encode_hash_map,
     get_codec,
 )
 from rowdelta.codec.deletion_vector import MAX_POSITION
-from rowdelta.codec.equality_vector import encode_edv
+from rowdelta.codec.equality_vector import encode_equality_vector
 from rowdelta.codec.set_compression import get_compression
 from rowdelta.encoding import properties
 from rowdelta.encoding.cost import FIELD_BYTES
@@ -52,20 +52,20 @@ def examples() -> list[str]:
 
 @pytest.mark.parametrize("values", [[], [1, 2**32], range(100_000), THREE])
 def test_the_vectors_in_the_docs_are_what_the_code_writes(values: BitMap64) -> None:
-    blob = encode_vector(BitMap64(values))
+    blob = encode_deletion_vector(BitMap64(values))
     assert blob.hex() in examples()
-    assert decode_vector(blob) == BitMap64(values)
+    assert decode_deletion_vector(blob) == BitMap64(values)
 
 
 def test_the_file_in_the_docs_is_what_the_code_writes() -> None:
-    assert encode_edv_file(EqualityDeleteVector(1, THREE)).hex() in examples()
+    assert encode_equality_vector_file(EqualityDeleteVector(1, THREE)).hex() in examples()
 
 
 def test_the_int_keys_in_the_docs_are_what_the_code_writes() -> None:
     encoded = get_codec("int").encode(np.array([-1, 0, 1]))
     assert [f"{value:08x}" for value in encoded] == ["7fffffff", "80000000", "80000001"]
     vector = EqualityDeleteVector(3, BitMap64(encoded.tolist()), codec="int")
-    assert encode_edv(vector).payload.hex() in examples()
+    assert encode_equality_vector(vector).payload.hex() in examples()
 
 
 def test_the_delta_zstd_set_in_the_docs_is_one() -> None:
@@ -75,12 +75,12 @@ def test_the_delta_zstd_set_in_the_docs_is_one() -> None:
 
 def test_the_hashed_keys_in_the_docs_start_as_the_code_writes_them() -> None:
     (example,) = [text for text in examples() if text.startswith(b"RDH1".hex())]
-    blob = encode_hashed(np.array([0x0000_0001_0000_0003, 12]), pa.table({"name": ["a", "b"]}))
+    blob = encode_hash_map(np.array([0x0000_0001_0000_0003, 12]), pa.table({"name": ["a", "b"]}))
     bitmap_end = 16 + 20
     # The length of the compressed keys, and so these 8 bytes, depend on the library.
     assert blob[:8].hex() == example[:16]
     assert blob[16 : bitmap_end + 4].hex() == example[32:]
-    assert list(decode_hashed(blob).bitmap) == [2, 12]
+    assert list(decode_hash_map(blob).bitmap) == [2, 12]
 
 
 def test_the_docs_list_every_table_property_with_its_default() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rowdelta.iceberg import footer
+from rowdelta.iceberg import read_footer
 from rowdelta.iceberg.cache import LruCache
 from rowdelta.iceberg.metadata import parse_metadata
 from rowdelta.iceberg.snapshots import History
@@ -181,7 +181,7 @@ def test_footers_and_entries_of_a_stream_of_deletes_go_and_come_back(spark: Spar
     assert len(handle.manifests._entries) == 0  # who only writes need not know what is live
     vectors = live_vectors(table)
     assert len(vectors) == COMMITS
-    assert [len(footer(handle, entry.path).blobs) for entry in vectors] == [1] * COMMITS
+    assert [len(read_footer(handle, entry.path).blobs) for entry in vectors] == [1] * COMMITS
     assert rows(table.read().select("id")) == [(i,) for i in range(COMMITS, 2 * COMMITS)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rowdelta.encoding import FileContent
-from rowdelta.iceberg import ColumnMetrics, DeleteEntry, Inventory, LiveData, LiveDelete, TableMetadata
+from rowdelta.iceberg import ColumnMetrics, DeleteEntry, DeleteFileIndex, LiveData, LiveDelete, TableMetadata
 from rowdelta.iceberg.metadata import parse_metadata
 
 
@@ -50,7 +50,7 @@ def delete(metrics: ColumnMetrics | None = None, partition: tuple[Any, ...] = ()
 
 
 def matches(metadata: TableMetadata, files: list[LiveData], found: LiveDelete) -> list[str]:
-    (indices,) = Inventory(metadata, files, [found]).matches()
+    (indices,) = DeleteFileIndex(metadata, files, [found]).matches()
     return [files[index].path for index in indices.tolist()]
 
 

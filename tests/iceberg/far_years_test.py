@@ -70,9 +70,9 @@ def test_every_verb_works_in_years_that_python_does_not_know(
     assert "t_day=0000-01-01/n=0000-01-01 00:00:00/d=0000-01-01" in partitions
     assert "t_day=-0001-12-31/n=-0001-12-31 00:00:00/d=-0001-12-31" in partitions
     assert table.debt().keys > 0
-    table.rewrite_deletes("hash-map" if version == 3 else "full-row", where="content = 'equality'").execute()
+    table.rewrite_deletes("hash-map" if version == 3 else "full-row", delete_files="content = 'equality'").execute()
     check(table, spark, model)
-    table.resolve(where="d = DATE'+12345-01-01'").execute()
+    table.resolve(partitions="d = DATE'+12345-01-01'").execute()
     table.resolve().execute()
     check(table, spark, model, plain=True)
     table.compact(options={"rewrite-all": "true"}).execute()

@@ -14,7 +14,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 import rowdelta as rd
-from rowdelta.iceberg import together
+from rowdelta.iceberg import run_in_parallel
 from rowdelta.iceberg.file_io import PIECE, FileIO, read_in_pieces
 from rowdelta.spark import threads as errands
 from tests.support.tables import create
@@ -182,7 +182,7 @@ def test_a_file_that_cannot_be_written_is_an_error_of_the_caller() -> None:
 
 
 def test_files_are_read_by_the_same_threads_again() -> None:
-    names = {name for _ in range(5) for name in together(lambda _: threading.current_thread().name, range(20))}
+    names = {name for _ in range(5) for name in run_in_parallel(lambda _: threading.current_thread().name, range(20))}
     others = names - {threading.current_thread().name}  # the caller reads, too, what nobody has begun with
     assert len(others) <= 8
     assert all(name.startswith("rowdelta-files") for name in others)
@@ -198,14 +198,14 @@ def test_no_file_is_being_read_after_one_that_failed() -> None:
         read.append(number)
 
     with pytest.raises(ValueError, match="the first"):
-        together(slow, range(100))
+        run_in_parallel(slow, range(100))
     done = len(read)
     time.sleep(0.2)
     assert len(read) == done < 99
 
 
 def test_reading_inside_reading_does_not_wait_for_itself() -> None:
-    found = together(lambda _: sum(together(lambda item: item, range(20))), range(40))
+    found = run_in_parallel(lambda _: sum(run_in_parallel(lambda item: item, range(20))), range(40))
     assert found == [sum(range(20))] * 40
 
 
@@ -213,7 +213,7 @@ def test_work_is_done_where_threads_are_busy_or_gone(monkeypatch: pytest.MonkeyP
     ended = ThreadPoolExecutor(1)
     ended.shutdown()
     monkeypatch.setattr(errands, "_pool", ended)
-    assert together(lambda item: item + 1, range(3)) == [1, 2, 3]
+    assert run_in_parallel(lambda item: item + 1, range(3)) == [1, 2, 3]
     storage = Storage()
     with FileIO(storage).writing({"one": b"1"}) as wait:
         wait()

@@ -37,7 +37,7 @@ class Catalog:
         self.gateway = SimpleNamespace(
             iceberg=SimpleNamespace(TableMetadata=SimpleNamespace(buildFrom=lambda base: Builder(base.version)))
         )
-        self._table = SimpleNamespace(operations=lambda: self)
+        self.java_table = SimpleNamespace(operations=lambda: self)
 
     def refresh(self) -> None:
         self.refreshes += 1

@@ -9,7 +9,7 @@ from pyroaring import BitMap64
 
 import rowdelta as rd
 from rowdelta.codec import bitmap_from_sorted as bitmap
-from rowdelta.codec import encode_vector as rd_encode
+from rowdelta.codec import encode_deletion_vector as rd_encode
 from rowdelta.iceberg import vector_manifests
 from rowdelta.iceberg.manifest_entries import add_encoding_field
 from rowdelta.iceberg.vector_manifests import VectorManifests
@@ -66,7 +66,9 @@ def test_delete_files_that_hold_something_else_are_not_committed(
     append_ids(spark, table_name, range(3))
     before, files = head(table), stored_files(table)
     with monkeypatch.context() as patch:
-        patch.setattr("rowdelta.change.position_files.encode_vector", lambda found: rd_encode(found | BitMap64([7])))
+        patch.setattr(
+            "rowdelta.change.vector_files.encode_deletion_vector", lambda found: rd_encode(found | BitMap64([7]))
+        )
         with pytest.raises(rd.FormatError, match="would not hold the vectors"):
             table.delete("id = 1").execute()
     with monkeypatch.context() as patch:

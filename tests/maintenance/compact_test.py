@@ -51,12 +51,12 @@ def test_a_compacted_table_has_the_same_rows_in_fewer_files_and_no_deletes(
 def test_a_predicate_limits_what_is_resolved_and_rewritten(spark: SparkSession, table_name: str) -> None:
     table = make(spark, table_name, 3)
     live = rows(table.read())
-    result = table.compact(where="region = 'EU'", options={"rewrite-all": "true"}, verify=False).execute()
+    result = table.compact(data_files="region = 'EU'", options={"rewrite-all": "true"}, verify=False).execute()
     assert (result.equality_deletes, result.data_files_rewritten, result.verified) == (3, 3, False)
     assert_same_rows(table.read(), live)
     # a delete of the whole table has to go first, whatever the predicate
     table.delete_keys(keys(spark, 9), "id", scope="global").execute()
-    result = table.compact(where="region = 'US'", options={"rewrite-all": "true"}).execute()
+    result = table.compact(data_files="region = 'US'", options={"rewrite-all": "true"}).execute()
     assert result.equality_deletes == 4
     assert_same_rows(spark.table(table_name), [row for row in live if row[0] != 9])
 
@@ -136,7 +136,7 @@ def test_deletes_on_partitions_whose_column_was_dropped_are_applied_by_the_rewri
         table.resolve().execute()
     if scope == "partition":
         with pytest.raises(rd.TableError, match=r"(?s)have deletes.*rewrite-all"):
-            table.compact(options={"rewrite-all": "true"}, where="id = 2").execute()
+            table.compact(options={"rewrite-all": "true"}, data_files="id = 2").execute()
     compact = table.compact(options={"rewrite-all": "true"})
     assert ("applied by the rewrite" in str(compact.plan())) == (scope == "partition")  # or it is seen only later
     if (scope, encoding) == ("partition", "deletion-vector"):

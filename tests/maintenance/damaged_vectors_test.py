@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import rowdelta as rd
 from rowdelta.cli.app import app
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import snapshot_files
+from rowdelta.iceberg import read_snapshot_files
 from tests.support.oracle import assert_same_ids
 from tests.support.tables import create, head, keys, one_file
 
@@ -41,7 +41,7 @@ def vector_of(table: rd.Table, partition: int) -> DeleteEntry:
     """The deletion vector of a partition."""
     snapshot = table.refresh().metadata.head("main")
     assert snapshot is not None
-    files = snapshot_files(table._handle, snapshot)
+    files = read_snapshot_files(table._handle, snapshot)
     assert files is not None
     return next(entry for entry in files.position_deletes if entry.partition == (partition,))
 
@@ -72,11 +72,11 @@ def test_a_vector_that_cannot_be_trusted_is_refused(
     verbs: dict[str, Callable[[], object]] = {
         "read": lambda: table.read(check_deletes=True),
         "an older state": lambda: table.read(snapshot_id=before, check_deletes=True),
-        "debt": lambda: table.debt(verify=True),
+        "debt": lambda: table.debt(check_deletes=True),
         "resolve": lambda: table.resolve(verify=False).execute(),
         "rewrite_deletes": lambda: table.rewrite_deletes(min_input_files=1, verify=False).execute(),
         "compact": lambda: table.compact(options={"rewrite-all": "true"}, verify=False).execute(),
-        "compact of its partition": lambda: table.compact(where="p = 1", verify=False).execute(),
+        "compact of its partition": lambda: table.compact(data_files="p = 1", verify=False).execute(),
     }
     for verb, run in verbs.items():
         with pytest.raises(FormatError, match=FAULTS[fault]) as caught:
@@ -84,7 +84,7 @@ def test_a_vector_that_cannot_be_trusted_is_refused(
         assert broken.path in str(caught.value), verb
     assert head(table.refresh()) == before
     assert table.debt().positions == 8
-    for command in (["read", "--check-deletes"], ["debt", "--verify"]):
+    for command in (["read", "--check-deletes"], ["debt", "--check-deletes"]):
         asked = [command[0], table_name.removeprefix("lake."), "--warehouse", str(warehouse), *command[1:]]
         refused = CliRunner().invoke(app, asked)
         assert isinstance(refused.exception, FormatError)
@@ -96,5 +96,5 @@ def test_only_the_vectors_of_touched_partitions_are_read(spark: SparkSession, ta
     broken = vector_of(table, 1)
     damage(broken, "runs")
     table = rd.table(spark, table_name)
-    table.compact(where="p = 0", options={"rewrite-all": "true"}, verify=False).execute()
+    table.compact(data_files="p = 0", options={"rewrite-all": "true"}, verify=False).execute()
     assert_same_ids(table.read("p = 0"), [8, 10, 12, 14, 16, 18])

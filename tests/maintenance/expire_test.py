@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.catalog import Catalog
 
 import rowdelta as rd
-from rowdelta.iceberg import delete_from_storage, own_files
+from rowdelta.iceberg import delete_from_storage, select_own_files
 from rowdelta.iceberg import expire as expiry
 from rowdelta.iceberg.expire import ExpiredFiles
 from tests.support.oracle import assert_same_ids
@@ -164,7 +164,7 @@ def test_only_deletes_and_metadata_in_own_folders_are_own_files() -> None:
     files = ExpiredFiles(
         {"/t/data/a": 1}, {"/t/d": 1, "file:/dv/e": 2, "/t2/f": 3}, ("/t/metadata/m", "/x/m"), ("/t/l",)
     )
-    found = own_files(files, ["/t", "/dv/"])
+    found = select_own_files(files, ["/t", "/dv/"])
     assert (found.data, found.deletes, found.manifests) == ({}, {"/t/d": 1, "file:/dv/e": 2}, ("/t/metadata/m",))
     assert found.manifest_lists == ("/t/l",)
 

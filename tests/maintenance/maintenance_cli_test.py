@@ -41,9 +41,9 @@ def test_the_commands_plan_run_and_tell(spark: SparkSession, table_name: str, wa
         loaded: dict[str, Any] = json.loads(run(command, *arguments, "--json"))
         return loaded
 
-    assert "1 to scan, 1 pruned" in told("resolve", "--dry-run")["files"]
-    assert "rewrite_data_files" in run("compact", "--dry-run")
-    assert "1 into 1 as full-row" in run("rewrite-deletes", "--to", "full-row", "--dry-run")
+    assert "1 to scan, 1 pruned" in told("resolve", "--plan")["files"]
+    assert "rewrite_data_files" in run("compact", "--plan")
+    assert "1 into 1 as full-row" in run("rewrite-deletes", "--to", "full-row", "--plan")
     assert head(table) == before
     assert told("rewrite-deletes", "--to", "full-row")["equality_deletes"] == 1
     assert "skipped" in run("rewrite-deletes", "--to", "hash-map")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -311,16 +310,15 @@ def test_a_race_that_is_lost_when_the_branch_moves_starts_the_compaction_again(
     assert plain_spark_ids(table) == [*LEFT, 50]
 
 
-def test_a_conflict_that_iceberg_wraps_is_a_conflict(table: rd.Table) -> None:
+def test_a_conflict_that_iceberg_wraps_is_a_conflict(table: rd.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """`rewrite_data_files` throws a RuntimeException whose cause is the error of its commit."""
     jvm = table._handle.gateway.jvm
     cause = jvm.org.apache.iceberg.exceptions.CommitFailedException("too slow", jvm.java.util.ArrayList().toArray())
     error = Py4JJavaError("call failed", jvm.RuntimeException("Cannot commit rewrite", cause))
 
-    class Session:
-        def sql(self, _: str) -> DataFrame:
-            raise error
+    def fail(*_: object) -> None:
+        raise error
 
-    handle: Any = SimpleNamespace(catalog="lake", spark=Session())
+    monkeypatch.setattr("rowdelta.iceberg.procedures.run_sql", fail)
     with pytest.raises(rd.CommitConflictError, match="too slow"):
-        call_procedure(handle, "rewrite_data_files", {})
+        call_procedure(table._handle, "rewrite_data_files", {})

@@ -63,11 +63,11 @@ def check(spark: SparkSession, name: str, folder: Path) -> None:
     for path in (stray, beside):
         path.write_bytes(b"x")
     make_old(folder.parent)
-    assert [Path(path).name for path in table.remove_orphans().execute().orphan_files] == ["stray.parquet"]
-    result = table.remove_orphans(dry_run=False).execute()
+    assert [Path(path).name for path in table.remove_orphans().plan().orphan_files] == ["stray.parquet"]
+    result = table.remove_orphans().execute()
     assert (result.files_removed, stray.exists(), beside.exists()) == (1, False, True)
     beside.unlink()
-    assert other.remove_orphans(dry_run=False).execute().files_removed == 0
+    assert other.remove_orphans().execute().files_removed == 0
     for one in (table, other):
         assert_same_ids(one.read(), [0, *range(3, 10)])
 

@@ -41,16 +41,16 @@ def test_orphans_are_listed_then_removed_and_live_vectors_stay(spark: SparkSessi
     young = folder / "data" / "young.parquet"
     young.write_bytes(b"x")
     before = stored_files(table)
-    assert "orphan files  2 (dry run" in str(table.remove_orphans().plan())
-    listed = table.remove_orphans().execute()
-    assert (listed.dry_run, listed.files_removed, len(listed.orphan_files)) == (True, 0, 2)
+    plan = table.remove_orphans().plan()
+    assert len(plan.orphan_files) == 2
+    assert "orphan files  2" in str(plan)
     assert stored_files(table) == before
-    assert table.remove_orphans(dt.timedelta(days=5), dry_run=False).execute().files_removed == 0
-    result = table.remove_orphans("2000-01-01", dry_run=False).execute()
+    assert table.remove_orphans(dt.timedelta(days=5)).execute().files_removed == 0
+    result = table.remove_orphans("2000-01-01").execute()
     assert (result.orphan_files, stored_files(table)) == ((), before)
     seen: list[Progress] = []
-    result = table.remove_orphans(dry_run=False, progress=seen.append).execute()
-    assert (result.files_removed, result.orphan_files) == (2, listed.orphan_files)
+    result = table.remove_orphans(progress=seen.append).execute()
+    assert (result.files_removed, result.orphan_files) == (2, plan.orphan_files)
     assert [(now.groups_done, now.files_done, now.files) for now in seen] == [(1, 2, 2)]
     assert before - stored_files(table) == {str(path.relative_to(folder)) for path in stray}
     assert_same_ids(table.read(), set(range(100)) - {1, 2, 7})
@@ -65,13 +65,13 @@ def test_scratch_files_that_this_process_needs_are_no_orphans(spark: SparkSessio
     try:
         make_old(folder, 10)
         other = rd.table(spark, table_name)
-        assert other.remove_orphans(dry_run=False).execute().files_removed == 0
+        assert other.remove_orphans().execute().files_removed == 0
         assert needed.exists()
     finally:
         table._handle.scratch.remove()
     needed.write_bytes(b"x")
     make_old(folder, 10)
-    assert table.remove_orphans(dry_run=False).execute().files_removed == 1
+    assert table.remove_orphans().execute().files_removed == 1
 
 
 def test_a_short_time_and_shared_files_are_refused(spark: SparkSession, table_name: str) -> None:

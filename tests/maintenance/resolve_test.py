@@ -8,10 +8,10 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.change import POSITION
-from rowdelta.change.position_files import Written
+from rowdelta.change.written_deletes import Written
 from rowdelta.iceberg import ContentFile
 from rowdelta.maintenance.resolve_attempt import find_deleted_rows
-from rowdelta.read import live_rows
+from rowdelta.read import build_live_rows
 from tests.support.oracle import assert_same_rows, rows
 from tests.support.tables import EDV, VECTORS, append_ids, create, head, keys, one_file, plan_of, stored_files
 
@@ -90,7 +90,7 @@ def work_files(spark: SparkSession, operation: Resolve) -> Sequence[tuple[str, .
     assert attempt is not None
     only = {file.path for file in attempt.affected.files}
     schema_id = attempt.handle.metadata.current_schema_id
-    shadow = live_rows(attempt.handle, attempt.files, schema_id, ("_file",), only=only).rows
+    shadow = build_live_rows(attempt.handle, attempt.files, schema_id, ("_file",), only=only).rows
     return [tuple(row) for row in shadow.select("_file").distinct().collect()]
 
 
@@ -141,7 +141,7 @@ def test_a_dead_file_that_iceberg_does_not_find_stops_the_resolve(
     table.delete_keys(keys(spark, *range(5)), "id").execute()
     state = (head(table), stored_files(table))
     elsewhere = ContentFile("/elsewhere.parquet", "PARQUET", record_count=1, file_size_in_bytes=1)
-    monkeypatch.setattr("rowdelta.change.row_positions.FilePositions.data_file", elsewhere)
+    monkeypatch.setattr("rowdelta.change.file_positions.FilePositions.data_file", elsewhere)
     with pytest.raises(rd.TableError, match="Iceberg did not remove"):
         table.resolve(verify=False).execute()
     assert (head(table), stored_files(table), rows(table.read())) == (*state, [])

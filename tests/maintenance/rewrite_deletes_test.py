@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import rowdelta as rd
-from rowdelta.change import apply, write_vector
+from rowdelta.change import commit_and_refresh, write_vector
 from rowdelta.encoding import DeleteEncoding
-from rowdelta.iceberg import Field, RowChange, snapshot_files
+from rowdelta.iceberg import Field, RowChange, read_snapshot_files
 from rowdelta.maintenance.equality_groups import EqualityGroup, find_obstacle
 from rowdelta.maintenance.rewrite_equality import write_key_file
 from tests.support.oracle import assert_same_rows, rows
@@ -39,7 +39,7 @@ def test_full_rows_become_vectors_and_back_and_keep_their_age(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Keys of one integer column are compared as bitmaps."""
-    monkeypatch.delattr("rowdelta.maintenance.verify_keys._rows")
+    monkeypatch.delattr("rowdelta.maintenance.verify_keys._read_rows")
     table = create(spark, table_name, SCHEMA, "region", properties=VECTORS)
     some = [(i, region, f"s{i}") for i in range(10) for region in ("EU", "US")]
     one_file(spark, some, SCHEMA).writeTo(table_name).append()
@@ -48,12 +48,12 @@ def test_full_rows_become_vectors_and_back_and_keep_their_age(
     one_file(spark, [(1, "EU", "new"), (None, "US", "new")], SCHEMA).writeTo(table_name).append()
     live, before = rows(table.read()), found(table)
     assert "2 into 2 as equality-delete-vector" in str(table.rewrite_deletes("deletion-vector").plan())
-    result = table.rewrite_deletes("deletion-vector", where="encoding = 'full-row'").execute()
+    result = table.rewrite_deletes("deletion-vector", delete_files="encoding = 'full-row'").execute()
     assert (result.equality_deletes, result.delete_files_added, result.verified) == (2, 2, True)
     assert found(table) == [(content, "equality-delete-vector", *rest) for content, _, *rest in before]
     assert_same_rows(table.read(), live)
     assert table.metadata.snapshots[result.snapshot_id or 0].operation == "replace"
-    assert table.rewrite_deletes("hash-map", where="partition = 'region=EU'").execute().equality_deletes == 1
+    assert table.rewrite_deletes("hash-map", delete_files="partition = 'region=EU'").execute().equality_deletes == 1
     assert_same_rows(table.read(), live)
     assert table.rewrite_deletes("full-row").execute().equality_deletes == 2
     assert found(table) == before
@@ -108,7 +108,7 @@ def _delete_numbers(table: rd.Table, values: Any) -> None:
     handle = table._handle
     column = handle.metadata.schema.find("d")
     group = EqualityGroup((SimpleNamespace(spec_id=0),), (column,), DeleteEncoding.FULL_ROW)  # type: ignore[arg-type]
-    apply(handle, RowChange(deletes=[write_key_file(handle, group, pa.table({str(column.id): values}))]))
+    commit_and_refresh(handle, RowChange(deletes=[write_key_file(handle, group, pa.table({str(column.id): values}))]))
 
 
 def test_many_position_deletes_become_one_for_each_data_file(spark: SparkSession, table_name: str) -> None:
@@ -182,7 +182,7 @@ def test_puffin_files_of_the_target_size_stay_unless_they_are_mostly_dead(spark:
 def files_of_vectors(table: rd.Table) -> Sequence[DeleteEntry]:
     snapshot = table.refresh()._handle.snapshot()
     assert snapshot is not None
-    files = snapshot_files(table._handle, snapshot)
+    files = read_snapshot_files(table._handle, snapshot)
     assert files is not None
     return files.position_deletes
 
@@ -209,7 +209,9 @@ def test_deletes_are_chosen_by_size_and_partitions_of_times_stay_what_they_are(
     live = rows(table.read())
     sizes = sorted(row.records for row in table.delete_files().where("content = 'position'").collect())
     assert sizes == [1, 1, 15, 15]
-    chosen = table.rewrite_deletes(where="content = 'position' AND records > 10 AND bytes < 1000000", min_input_files=1)
+    chosen = table.rewrite_deletes(
+        delete_files="content = 'position' AND records > 10 AND bytes < 1000000", min_input_files=1
+    )
     assert "2 merged by data file" in str(chosen.plan())
     assert chosen.execute().position_deletes == 2
     assert_same_rows(spark.table(table_name), live)

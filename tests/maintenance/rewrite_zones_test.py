@@ -10,7 +10,7 @@ import pytest
 import rowdelta as rd
 from rowdelta.change import key_batches
 from rowdelta.errors import FormatError, VerificationError
-from rowdelta.spark import arrow_frame
+from rowdelta.spark import make_frame_from_arrow
 from tests.support.shared_files import share
 from tests.support.tables import VECTORS, create, head, stored_files
 from tests.support.zones import DAYS, MICROS, ZONES
@@ -107,14 +107,14 @@ def test_keys_that_would_change_are_found_before_the_commit(
     gone = values(spark).where("id = 1").selectExpr("n + INTERVAL '1' SECOND n", "s")  # keys of no row
     table.delete_keys(gone, ["n", "s"], encoding="hash-map").execute()
     before, files = head(table), stored_files(table)
-    right = arrow_frame
+    right = make_frame_from_arrow
 
     def wrong(session: SparkSession, keys: pa.Table) -> DataFrame:
         first, second = keys.column_names
         frame = right(session, keys)
         return frame.selectExpr(f"`{first}` + INTERVAL '8' HOUR AS `{first}`", f"`{second}`")
 
-    monkeypatch.setattr("rowdelta.maintenance.rewrite_equality.arrow_frame", wrong)
+    monkeypatch.setattr("rowdelta.maintenance.rewrite_equality.make_frame_from_arrow", wrong)
     for encoding in ("hash-map", "full-row"):
         with pytest.raises(VerificationError, match="would delete other values of n, s"):
             table.rewrite_deletes(encoding, min_input_files=1, verify=False).execute()
@@ -127,7 +127,7 @@ def test_keys_with_a_zone_for_a_column_without_one_are_refused(
 ) -> None:
     table = create(spark, table_name, "id bigint, n timestamp_ntz, s string", properties=VECTORS)
     values(spark).select("id", "n", "s").writeTo(table_name).append()
-    right = key_batches._by_partition
+    right = key_batches._split_by_partition
 
     def wrong(keys: pa.Table, parts: list[str]) -> object:
         index = keys.column_names.index("k0")
@@ -136,7 +136,7 @@ def test_keys_with_a_zone_for_a_column_without_one_are_refused(
 
     gone = values(spark).where("id = 1").select("n", "s")
     before = stored_files(table)
-    monkeypatch.setattr(key_batches, "_by_partition", wrong)
+    monkeypatch.setattr(key_batches, "_split_by_partition", wrong)
     with pytest.raises(FormatError, match="for column 'n', which is timestamp"):
         table.delete_keys(gone, ["n", "s"], encoding="hash-map").execute()
     assert stored_files(table) == before

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
-from rowdelta.iceberg import snapshot_files
-from rowdelta.read import KeyBits, live_rows
+from rowdelta.iceberg import read_snapshot_files
+from rowdelta.read import KeyBits, build_live_rows
 from rowdelta.read.delete_joins import DeletedKeys
 from rowdelta.read.key_bitmap import FEW_BYTES, MOST_BYTES, pack_bits
 from tests.support.oracle import assert_same_rows, rows
@@ -29,9 +29,9 @@ def deleted(table: rd.Table, *, as_bits: bool) -> LiveRows:
     handle = table.refresh()._handle
     snapshot = handle.snapshot()
     assert snapshot is not None
-    files = snapshot_files(handle, snapshot)
+    files = read_snapshot_files(handle, snapshot)
     assert files is not None
-    return live_rows(handle, files, handle.metadata.current_schema_id, as_bits=as_bits)
+    return build_live_rows(handle, files, handle.metadata.current_schema_id, as_bits=as_bits)
 
 
 @pytest.mark.parametrize(

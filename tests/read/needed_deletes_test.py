@@ -139,7 +139,7 @@ def test_where_looking_at_all_files_costs_more_every_delete_is_needed(
     files = open_target(table._handle).files
     assert files is not None
     assert find_needed_deletes(table._handle, files, frozenset()) == ()  # no file is read
-    for name, value in (("_OPEN", 0), ("_LOOKED_AT_AT_MOST", 0)):
+    for name, value in (("_OPEN_COST", 0), ("_MOST_FILES_COMPARED", 0)):
         with monkeypatch.context() as patch:
             patch.setattr(applicable, name, value)
             assert find_needed_deletes(table._handle, files, frozenset()) == files.equality_deletes

@@ -389,11 +389,11 @@ def test_maintenance_of_some_partitions_leaves_that_of_null_alone(spark: SparkSe
     rows = spark.createDataFrame([(1, 1), (2, 2), (3, None), (4, 1), (5, 2), (6, None)], "id bigint, p int")
     rows.writeTo(table_name).append()
     table.delete_keys(rows.where("id > 3"), key="id", scope="partition").execute()
-    table.resolve(where="p < 2 OR p = 2").execute()
+    table.resolve(partitions="p < 2 OR p = 2").execute()
     left = table.delete_files().where("content = 'equality'").collect()
     assert [row.partition for row in left] == ["p=null"]
     # Iceberg takes the null partition for a match of this one, and cannot read its vector.
-    done = table.compact(where="p < 2 OR p > 5", options={"rewrite-all": "true"}).execute()
+    done = table.compact(data_files="p < 2 OR p > 5", options={"rewrite-all": "true"}).execute()
     assert done.equality_deletes == 1
     assert_same_ids(table.read(), [1, 2, 3])
 

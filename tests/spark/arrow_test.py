@@ -12,7 +12,7 @@ import pytest
 from rowdelta.errors import FormatError
 from rowdelta.iceberg import Field
 from rowdelta.read import integer_sql
-from rowdelta.spark import arrow_frame, json_values, plain_values, shown
+from rowdelta.spark import convert_to_json_values, convert_to_plain_values, format_value, make_frame_from_arrow
 from tests.support.zones import DAYS, MICROS, ZONES
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ INSIDE = {
 def test_rows_after_an_empty_chunk_are_not_lost(spark: SparkSession) -> None:
     chunks = [pa.array(values, pa.int64()) for values in ([1], [], [2])]
     table = pa.table({"a": pa.chunked_array(chunks)})
-    assert sorted(row.a for row in arrow_frame(spark, table).collect()) == [1, 2]
+    assert sorted(row.a for row in make_frame_from_arrow(spark, table).collect()) == [1, 2]
 
 
 @pytest.mark.parametrize("zone", ZONES)
@@ -54,24 +54,24 @@ def test_every_value_arrives_as_it_is_and_comes_back_as_it_was(
 ) -> None:
     session_zone(zone)
     table = pa.table(VALUES)
-    frame = arrow_frame(spark, table)
+    frame = make_frame_from_arrow(spark, table)
     back = frame.selectExpr("*", *(f"{sql} AS inside_{name}" for name, sql in INSIDE.items())).toArrow()
     for name, values in VALUES.items():
         if name in INSIDE:
-            inside = [*MICROS, None] if name in {"inner", "list"} else plain_values(values)
+            inside = [*MICROS, None] if name in {"inner", "list"} else convert_to_plain_values(values)
             assert back[f"inside_{name}"].to_pylist() == inside, name
         if name != "list":  # no partition is one
-            assert plain_values(back[name]) == plain_values(values), name
+            assert convert_to_plain_values(back[name]) == convert_to_plain_values(values), name
 
 
 def test_times_finer_than_a_microsecond_are_refused_and_others_are_exact(spark: SparkSession) -> None:
     whole = pa.table({"t": pa.array([1_000, -2_000, None], pa.timestamp("ns"))})
-    assert plain_values(arrow_frame(spark, whole).toArrow()["t"]) == [1, -2, None]
+    assert convert_to_plain_values(make_frame_from_arrow(spark, whole).toArrow()["t"]) == [1, -2, None]
     fine = pa.table({"t": pa.array([1_001], pa.timestamp("ns", "UTC"))})
     with pytest.raises(FormatError, match="column 't' has a time that is not a whole number of microseconds"):
-        arrow_frame(spark, fine)
+        make_frame_from_arrow(spark, fine)
     with pytest.raises(FormatError, match="Spark has no type"):
-        arrow_frame(spark, pa.table({"n": pa.array([1], pa.uint64())}))
+        make_frame_from_arrow(spark, pa.table({"n": pa.array([1], pa.uint64())}))
 
 
 @pytest.mark.parametrize(
@@ -97,5 +97,5 @@ def test_times_finer_than_a_microsecond_are_refused_and_others_are_exact(spark: 
     ],
 )
 def test_partition_values_have_a_text_in_every_year(kind: str, value: Any, json: Any, text: str) -> None:
-    assert json_values([kind], [value]) == [json]
-    assert shown(kind, value) == text
+    assert convert_to_json_values([kind], [value]) == [json]
+    assert format_value(kind, value) == text

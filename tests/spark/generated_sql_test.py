@@ -14,7 +14,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 import rowdelta as rd
 from rowdelta.cdc import Shape
-from rowdelta.spark import quote, run_sql, select_sql, sql_column, string_literal, where_sql
+from rowdelta.spark import parse_column, quote, quote_string, run_sql, select_sql, where_sql
 from tests.support.oracle import assert_same_rows
 from tests.support.settings import settings
 from tests.support.tables import VECTORS, create, one_file
@@ -68,14 +68,14 @@ def dialect(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[Non
 @pytest.mark.usefixtures("dialect")
 def test_texts_and_names_are_what_they_are(spark: SparkSession) -> None:
     rows = spark.createDataFrame([tuple(range(len(ODD_COLUMNS)))], ODD_COLUMNS)
-    literals = [f"{string_literal(text)} AS x" for text in TEXTS]
+    literals = [f"{quote_string(text)} AS x" for text in TEXTS]
     found = select_sql(rows, *map(quote, ODD_COLUMNS), *literals)
     assert found.columns == [*ODD_COLUMNS, *["x"] * len(TEXTS)]
     assert found.first() == (*range(len(ODD_COLUMNS)), *TEXTS)
     condition = " AND ".join(f"{quote(name)} = {number}" for number, name in enumerate(ODD_COLUMNS))
     assert where_sql(rows, condition).count() == 1
-    assert rows.select(sql_column("cast(null AS timestamp)").alias("t")).dtypes == [("t", "timestamp")]
-    assert run_sql(spark, f"SELECT {string_literal(TEXTS[0])} AS table").first() == (TEXTS[0],)
+    assert rows.select(parse_column("cast(null AS timestamp)").alias("t")).dtypes == [("t", "timestamp")]
+    assert run_sql(spark, f"SELECT {quote_string(TEXTS[0])} AS table").first() == (TEXTS[0],)
 
 
 def test_the_session_stays_the_active_one(spark: SparkSession) -> None:
@@ -85,7 +85,7 @@ def test_the_session_stays_the_active_one(spark: SparkSession) -> None:
     for session in (other, spark):
         sessions.setActiveSession(session._jsparkSession)
         with pytest.raises(Exception, match="PARSE_SYNTAX_ERROR"):
-            sql_column("1 +")
+            parse_column("1 +")
         assert sessions.getActiveSession().get() == session._jsparkSession
 
 
@@ -158,9 +158,9 @@ def test_a_merge_and_a_compaction_follow_the_dialect_that_the_user_writes(spark:
         )
         assert_same_rows(table.read(), [("o'b", "new"), ("a\\b", "new"), ("b", "old")])
         for where, files in (("k = 'b'", 1), (r"k = 'a\b'", 2), (r"k = 'a\\b'", 0)):
-            done = table.compact(where=where, options={"rewrite-all": "true"}).execute()
+            done = table.compact(data_files=where, options={"rewrite-all": "true"}).execute()
             assert done.data_files_rewritten == files, where
-    assert table.compact(where=r"k = 'a\\b'", options={"rewrite-all": "true"}).execute().data_files_rewritten == 1
+    assert table.compact(data_files=r"k = 'a\\b'", options={"rewrite-all": "true"}).execute().data_files_rewritten == 1
 
 
 def test_events_are_read_alike_whatever_the_settings(spark: SparkSession) -> None:

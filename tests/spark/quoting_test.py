@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowdelta.spark import append_to_name, dotted, quote, quote_path, split_name, string_literal, unquote
+from rowdelta.spark import append_to_name, quote, quote_path, quote_string, quote_where_needed, split_name, unquote
 
 ODD_NAMES = ["a b", "a.b", "we`ird", "`", "``", ".", "'", '"q"', "a\\b", "line\nend", "ü€😀", "select", "${x}", "1st"]
 
@@ -15,13 +15,13 @@ ODD_NAMES = ["a b", "a.b", "we`ird", "`", "``", ".", "'", '"q"', "a\\b", "line\n
 def test_unquoting_a_quoted_name_gives_the_name(name: str) -> None:
     assert unquote(quote(name)) == name
     assert split_name(quote(name)) == (name,)
-    assert split_name(dotted([name])) == (name,)
+    assert split_name(quote_where_needed([name])) == (name,)
 
 
 @given(st.lists(st.text(min_size=1), min_size=1))
 def test_a_joined_name_splits_into_its_parts(parts: list[str]) -> None:
     assert split_name(quote_path(parts)) == tuple(parts)
-    assert split_name(dotted(parts)) == tuple(parts)
+    assert split_name(quote_where_needed(parts)) == tuple(parts)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_backticks_and_double_quotes_are_removed(quoted: str, name: str) -> None
     [("a_1", "a_1"), ("_", "_"), ("1a", "`1a`"), ("a-b", "`a-b`"), ("é", "`é`"), ("", "``"), ("a\n", "`a\n`")],
 )
 def test_only_what_is_not_a_plain_identifier_is_quoted(part: str, written: str) -> None:
-    assert dotted([part]) == written
+    assert quote_where_needed([part]) == written
 
 
 @pytest.mark.parametrize("name", ["orders", "db.orders", "`my orders`", "db.`my.orders`", "`a``b`.c", "db.`o``r`"])
@@ -104,4 +104,4 @@ def test_a_suffix_belongs_to_the_last_part(name: str) -> None:
     ],
 )
 def test_quotes_and_backslashes_of_a_string_are_escaped(text: str, literal: str) -> None:
-    assert string_literal(text) == literal
+    assert quote_string(text) == literal

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
 from rowdelta.iceberg import TableHandle
-from rowdelta.spark import our_error, quiet_tasks
+from rowdelta.spark import quiet_tasks, translate_spark_error
 from tests.support.tables import create
 
 if TYPE_CHECKING:
@@ -217,10 +217,10 @@ def test_only_the_error_of_a_job_is_said_to_be_one(spark: SparkSession) -> None:
     jvm: Any = spark._jvm
     with pytest.raises((PySparkException, Py4JError)) as of_java:
         jvm.java.nio.file.Files.size(jvm.java.io.File("/nowhere/at/all").toPath())
-    assert our_error(of_java.value, spark).message == "NoSuchFileException: /nowhere/at/all"
+    assert translate_spark_error(of_java.value, spark).message == "NoSuchFileException: /nowhere/at/all"
     cause = jvm.java.io.IOException("disk full")
     of_task = Py4JJavaError("", jvm.org.apache.spark.SparkException("Job aborted", cause))
-    assert our_error(of_task, spark).message == "a Spark job failed: IOException: disk full"
+    assert translate_spark_error(of_task, spark).message == "a Spark job failed: IOException: disk full"
 
 
 def test_only_work_of_ours_keeps_the_log_quiet(spark: SparkSession, printed: Callable[[], str]) -> None:

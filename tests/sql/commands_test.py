@@ -35,7 +35,7 @@ def test_sql_delete_and_update_from_the_shell(spark: SparkSession, warehouse: Pa
     append_ids(spark, table_name, range(10))
     table.delete_keys(spark.createDataFrame([(3,)], "id bigint"), key="id").execute()
     place, short = ("--warehouse", str(warehouse)), table_name.removeprefix("lake.")
-    assert "mode" in command("delete", short, "--where", "id = 1", *place, "--dry-run")
+    assert "mode" in command("delete", short, "--where", "id = 1", *place, "--plan")
     assert "1 rows deleted" in command("delete", short, "--where", "id = 1", *place)
     updated = ("update", short, "--set", "v=concat(v, '=', id)", "--set", "id=id + 100", "--where", "id > 7")
     assert json.loads(command(*updated, *place, "--json"))["rows_updated"] == 2

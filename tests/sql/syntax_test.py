@@ -8,8 +8,8 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.spark import ANY_CASE, parse_statement
-from rowdelta.sql.parameters import literal
-from rowdelta.sql.references import survey
+from rowdelta.sql.parameters import write_literal
+from rowdelta.sql.references import find_references
 from rowdelta.sql.statement import classify
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ def tables(spark: SparkSession, text: str) -> list[str]:
     root = parse_statement(spark, text)
     assert root is not None
     return [
-        text[found.start : found.end] for found in survey(root, text, ANY_CASE).references if not found.common_table
+        text[found.start : found.end]
+        for found in find_references(root, text, ANY_CASE).tables
+        if not found.common_table
     ]
 
 
@@ -94,7 +96,7 @@ def test_a_long_condition_is_read(spark: SparkSession) -> None:
     ],
 )
 def test_a_parameter_is_the_same_value_in_sql(spark: SparkSession, value: Any) -> None:
-    assert spark.sql(f"SELECT {literal(value)}").collect()[0][0] == value
+    assert spark.sql(f"SELECT {write_literal(value)}").collect()[0][0] == value
 
 
 def test_a_parameter_without_a_value_is_named(spark: SparkSession) -> None:

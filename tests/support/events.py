@@ -51,7 +51,7 @@ class EventFolder:
     def start(self, spark: SparkSession, table: rd.Table, key: str = "id", **options: Any) -> RunningStream:
         """Starts a stream that processes the files, one per batch."""
         source = spark.readStream.option("maxFilesPerTrigger", 1).text(str(self.folder / "inbox"))
-        options = {"format": "debezium", "on_progress": self.progress.append, **options}
+        options = {"format": "debezium", "progress": self.progress.append, **options}
         stream = rd.cdc.stream(source, table, key, **options)
         return stream.start(self.checkpoint, available_now=True, query_name=f"q{uuid.uuid4().hex}")
 

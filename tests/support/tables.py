@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 import rowdelta as rd
-from rowdelta.codec import Blob, PuffinWriter, encode_vector
+from rowdelta.codec import Blob, PuffinWriter, encode_deletion_vector
 from rowdelta.encoding import FileContent
-from rowdelta.iceberg import ContentFile, snapshot_files
+from rowdelta.iceberg import ContentFile, read_snapshot_files
 from rowdelta.iceberg.content_files import from_java, to_java
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _vectors(table: rd.Table, positions: Mapping[str, Sequence[int]], files: lis
     for file in files:
         bitmap = BitMap64(sorted(positions[file.path]))
         properties = {"referenced-data-file": file.path, "cardinality": str(len(bitmap))}
-        blob = Blob("deletion-vector-v1", encode_vector(bitmap), fields=(2147483645,), properties=properties)
+        blob = Blob("deletion-vector-v1", encode_deletion_vector(bitmap), fields=(2147483645,), properties=properties)
         placed.append((file, len(bitmap), writer.add(blob)))
     data = writer.finish()
     path = _write(table, data, "puffin")
@@ -190,7 +190,7 @@ def live_vectors(table: rd.Table) -> list[DeleteEntry]:
     """The equality delete vectors of a branch. One whose place another writer dropped has no `content_offset`."""
     snapshot = table.refresh().metadata.head(table.branch)
     assert snapshot is not None
-    files = snapshot_files(table._handle, snapshot)
+    files = read_snapshot_files(table._handle, snapshot)
     assert files is not None
     return [entry for entry in files.equality_deletes if entry.is_vector]
 

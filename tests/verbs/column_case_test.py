@@ -99,7 +99,7 @@ def test_keys_are_those_of_the_very_name(spark: SparkSession, table: rd.Table, e
     assert_same_rows(table.read(), list(rows.values()))
     table.resolve().execute()
     assert_same_rows(spark.table(table.name), list(rows.values()))
-    table.compact(where="ID > 100", options={"rewrite-all": "true"}).execute()
+    table.compact(data_files="ID > 100", options={"rewrite-all": "true"}).execute()
     assert_same_rows(table.read(), list(rows.values()))
 
 

@@ -90,7 +90,7 @@ def test_what_a_vector_cannot_hold_falls_back_and_says_why_unless_a_vector_was_a
     with pytest.raises(rd.EncodingError) as error:
         table.delete_keys(batch(spark, *some), key, encoding="deletion-vector").execute()
     assert error.value.message == f"cannot write the deletes as equality-delete-vector: {reason}"
-    assert error.value.hint == "leave encoding= out, and they are written as full-row"
+    assert error.value.hint == "omit encoding= to write them as full-row"
     assert (head(table), stored_files(table)) == (before, files)
     with caplog.at_level(logging.INFO, "rowdelta"):
         result = table.delete_keys(batch(spark, *some), key).execute()
@@ -330,7 +330,7 @@ def test_each_partition_gets_its_own_vector(spark: SparkSession, table_name: str
     for part in ("a", "b", None):
         one_file(spark, [(i, part) for i in range(4)], "id bigint, v string").writeTo(table_name).append()
     frame = spark.createDataFrame([(0, "a"), (1, "a"), (1, "b"), (2, None), (3, "none")], "id bigint, v string")
-    result = table.delete_keys(frame, "id").execute()
+    result = table.delete_keys(frame, "id", scope="partition").execute()
     assert (result.vectors, result.keys) == (4, 5)
     expected = [(2, "a"), (3, "a"), (0, "b"), (2, "b"), (3, "b"), (0, None), (1, None), (3, None)]
     assert_same_rows(table.read(), expected)
@@ -354,7 +354,7 @@ def test_partitions_of_every_type_are_found(
     data = [(i, value) for i in range(2) for value in [*values, None]]
     one_file(spark, data, columns).writeTo(table_name).append()
     gone = [(0, values[0]), (1, None)]
-    table.delete_keys(spark.createDataFrame(gone, columns), "id", encoding=encoding).execute()
+    table.delete_keys(spark.createDataFrame(gone, columns), "id", scope="partition", encoding=encoding).execute()
     left = one_file(spark, [row for row in data if row not in gone], columns)
     assert_same_rows(table.read(), left)
     if encoding == "full-row":
@@ -372,7 +372,7 @@ def test_partitions_by_time_are_found(spark: SparkSession, table_name: str, tran
     data = [(i, at, tn) for i in range(2) for at, tn in zip(times, times[1:] + times[:1], strict=True)]
     one_file(spark, data, columns).writeTo(table_name).append()
     gone = [data[0], data[4]]
-    table.delete_keys(spark.createDataFrame(gone, columns), "id").execute()
+    table.delete_keys(spark.createDataFrame(gone, columns), "id", scope="partition").execute()
     assert_same_rows(table.read(), one_file(spark, [row for row in data if row not in gone], columns))
 
 
@@ -565,6 +565,7 @@ class Proxy:
         return self._methods[name] if name in self._methods else getattr(self._java, name)
 
 
+@pytest.mark.strays("no file is removed while it is unknown whether the commit took place")
 @pytest.mark.parametrize("took_place", [True, False])
 def test_an_unknown_commit_state_removes_nothing_and_says_so(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, *, took_place: bool

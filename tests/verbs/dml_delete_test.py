@@ -310,9 +310,9 @@ def test_a_plan_for_version_2_names_the_files_of_positions(
     append_ids(spark, table_name, range(10))
     place = "data file" if granularity == "file" else "partition"
     encoding = table.delete("id = 7").plan().to_dict()["encoding"]
-    assert encoding == f"full-row position deletes, a file for each {place}: the table is of format version 2"
+    assert encoding == f"position deletes, a file for each {place}: the table is of format version 2"
     encoding = table.delete("id = 7", mode="copy-on-write").plan().to_dict()["encoding"]
-    assert encoding == "none: the touched files are written anew"
+    assert encoding == "none: the touched files are rewritten"
 
 
 def test_a_granularity_is_read_in_any_letters_and_an_unknown_one_is_refused(

@@ -311,9 +311,9 @@ def test_what_makes_no_sense_is_refused_before_anything_is_read(pair: Copies) ->
         table.update(mode="merge")  # type: ignore[arg-type]
     with pytest.raises(rd.InputError, match="unknown isolation level 'none'"):
         table.update(isolation="none")  # type: ignore[arg-type]
-    with pytest.raises(PySparkException, match="nowhere"):
+    with pytest.raises(rd.InputError, match="nowhere"):
         table.update().set("a", "1").where("nowhere = 1").execute()
-    with pytest.raises(PySparkException, match="nowhere"):
+    with pytest.raises(rd.InputError, match="nowhere"):
         table.update().set("a", "nowhere + 1").execute()
 
 

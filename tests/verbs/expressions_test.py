@@ -86,9 +86,9 @@ USES: dict[str, Callable[[rd.Table, Any, str], Any]] = {
     "upsert deletes": lambda t, s, text: t.upsert(s, key="id", delete_when=text),
     "upsert order": lambda t, s, text: t.upsert(s, key="id", order_by=["op", text]),
     "read": lambda t, _, text: t.read(text),
-    "resolve": lambda t, _, text: t.resolve(where=text),
-    "rewrite deletes": lambda t, _, text: t.rewrite_deletes(where=text),
-    "compact": lambda t, _, text: t.compact(where=text),
+    "resolve": lambda t, _, text: t.resolve(partitions=text),
+    "rewrite deletes": lambda t, _, text: t.rewrite_deletes(delete_files=text),
+    "compact": lambda t, _, text: t.compact(data_files=text),
 }
 
 
@@ -154,9 +154,9 @@ def test_the_command_line_refuses_them_too(warehouse: Path, table: rd.Table, tmp
         ["merge", name, "--source", str(rows), "--on", "id", "--set", "amount=s.amount END"],
         ["upsert", name, "--changes", str(rows), "--key", "id", "--delete-when", "op = 'U' AND"],
         ["upsert", name, "--changes", str(rows), "--key", "id", "--order-by", "op DESC"],
-        ["resolve", name, "--where", "id = 50 AND"],
-        ["rewrite-deletes", name, "--where", "bytes > 1 AND"],
-        ["compact", name, "--where", "id = 50 AND"],
+        ["resolve", name, "--partitions", "id = 50 AND"],
+        ["rewrite-deletes", name, "--delete-files", "bytes > 1 AND"],
+        ["compact", name, "--data-files", "id = 50 AND"],
     ):
         done = CliRunner().invoke(app, [*command, *given])
         assert isinstance(done.exception, rd.InputError), (command, done.output)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
-from rowdelta.change import as_content_file
+from rowdelta.change import to_content_file
 from rowdelta.encoding import DeleteEncoding
 from rowdelta.iceberg import NewDelete, RowChange, commit_change
 from tests.support.oracle import assert_same_ids
@@ -89,7 +89,7 @@ def test_a_commit_that_iceberg_refuses_in_the_middle_leaves_no_manifest(spark: S
     table.delete_keys(keys(spark, 1), "id").execute()
     table.delete_keys(keys(spark, 2), "id").execute()
     handle, vectors = table._handle, live_vectors(table)
-    gone = [as_content_file(handle, entry) for entry in vectors]
+    gone = [to_content_file(handle, entry) for entry in vectors]
     path = handle.new_data_location("never-written.parquet")
     new = replace(gone[0], path=path, file_format="PARQUET", content_offset=None, content_size_in_bytes=None)
     assert remove_equality_deletes(table, at_most=1) == 1

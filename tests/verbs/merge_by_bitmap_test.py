@@ -10,10 +10,10 @@ from pyspark import SparkContext
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
-from rowdelta.change import row_positions as positions
-from rowdelta.spark import beside
+from rowdelta.change import target_rows
+from rowdelta.spark import plan_during_job
 from rowdelta.verbs import merge_by_bitmap as merge_lookup
-from rowdelta.verbs import merge_by_join as merge_run
+from rowdelta.verbs import merge_candidates
 from rowdelta.verbs.merge_by_bitmap import build_lookup
 from rowdelta.verbs.merge_condition import parse_on_condition
 from rowdelta.verbs.merge_matches import SOURCE
@@ -49,7 +49,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         found.append(lookup is not None)
         return lookup
 
-    monkeypatch.setattr(merge_run, "build_lookup", noted)
+    monkeypatch.setattr(merge_candidates, "build_lookup", noted)
     return found
 
 
@@ -168,10 +168,10 @@ def test_more_rows_than_can_be_collected_are_joined(
     table = create(spark, table_name, "id bigint, v string")
     one_file(spark, [(i, "a") for i in range(9)], "id bigint, v string").writeTo(table_name).append()
     source = spark.createDataFrame([(1, "b"), (8, "b"), (9, "b")], "id bigint, v string")
-    monkeypatch.setattr(merge_lookup, "_KEYS_AT_MOST", 2)
+    monkeypatch.setattr(merge_lookup, "_MOST_KEYS", 2)
     table.merge(source, on="id").when_matched_update_all().execute()
-    monkeypatch.setattr(merge_lookup, "_KEYS_AT_MOST", 3)
-    monkeypatch.setattr(positions, "_ROWS_COLLECTED_AT_MOST", 8)
+    monkeypatch.setattr(merge_lookup, "_MOST_KEYS", 3)
+    monkeypatch.setattr(target_rows, "_MOST_ROWS_COLLECTED", 8)
     table.merge(source.withColumn("v", F.lit("c")), on="id").when_matched_update_all("s.id < 9").execute()
     table.merge(source.where("id = 1").withColumn("v", F.lit("d")), on="id").when_matched_update_all().execute()
     assert used == [True, True]  # to leave rows out before the join
@@ -199,7 +199,7 @@ def fail(error: BaseException) -> Any:
 
 def test_errors_of_a_job_and_of_the_plan_beside_it(spark: SparkSession, table_name: str) -> None:
     gateway = create(spark, table_name, "id bigint")._handle.gateway
-    assert beside(gateway, lambda: 1, lambda: 2) == (1, 2)
+    assert plan_during_job(gateway, lambda: 1, lambda: 2) == (1, 2)
     for job, plan, expected in (
         (None, ValueError("plan"), "plan"),
         (ValueError("job"), None, "job"),
@@ -207,7 +207,7 @@ def test_errors_of_a_job_and_of_the_plan_beside_it(spark: SparkSession, table_na
         (KeyboardInterrupt("stop"), ValueError("plan"), "stop"),
     ):
         with pytest.raises((ValueError, KeyboardInterrupt), match=expected):
-            beside(gateway, lambda job=job: job and fail(job), lambda plan=plan: plan and fail(plan))  # type: ignore[misc]
+            plan_during_job(gateway, lambda job=job: job and fail(job), lambda plan=plan: plan and fail(plan))  # type: ignore[misc]
 
 
 def test_a_plan_is_made_where_threads_of_python_have_none_of_their_own_in_java(
@@ -215,7 +215,7 @@ def test_a_plan_is_made_where_threads_of_python_have_none_of_their_own_in_java(
 ) -> None:
     gateway = create(spark, table_name, "id bigint")._handle.gateway
     monkeypatch.setattr(SparkContext, "_gateway", object())  # as with PYSPARK_PIN_THREAD=false
-    assert beside(gateway, lambda: 1, lambda: 2) == (1, 2)
+    assert plan_during_job(gateway, lambda: 1, lambda: 2) == (1, 2)
 
 
 def test_the_plan_belongs_to_the_callers_jobs(spark: SparkSession, table_name: str) -> None:
@@ -225,9 +225,9 @@ def test_the_plan_belongs_to_the_callers_jobs(spark: SparkSession, table_name: s
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = beside(gateway, spark.getTags, lambda: context.getLocalProperty("spark.job.description"))
+            found = plan_during_job(gateway, spark.getTags, lambda: context.getLocalProperty("spark.job.description"))
             assert found == ({"of_the_caller"}, "mine")
-            assert beside(gateway, lambda: 1, spark.getTags) == (1, {"of_the_caller"})
+            assert plan_during_job(gateway, lambda: 1, spark.getTags) == (1, {"of_the_caller"})
     finally:
         spark.clearTags()
         context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import ArithmeticException
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.spark import kept
+from rowdelta.spark import cache_frame
 from rowdelta.verbs import merge_matches
 from tests.support.oracle import assert_same_rows
 from tests.support.tables import create, one_file
@@ -86,8 +86,8 @@ def test_kept_frames_are_not_compressed_and_the_setting_is_given_back(spark: Spa
     name = "spark.sql.inMemoryColumnarStorage.compressed"
     before = spark.conf.get(name)
     frame = spark.range(3)
-    with kept(frame):
-        with suppress(ZeroDivisionError), kept(frame):
+    with cache_frame(frame):
+        with suppress(ZeroDivisionError), cache_frame(frame):
             assert spark.conf.get(name) == "false"
             raise ZeroDivisionError
         assert spark.conf.get(name) == "false"
@@ -99,20 +99,20 @@ def test_a_frame_that_does_not_adapt_is_computed_with_what_reads_it(spark: Spark
     before = spark.conf.get(name)
     joined = spark.range(9).join(F.broadcast(spark.range(3)), "id")
     for adapts in (True, False):
-        with kept(joined, adapts=adapts) as frame:
+        with cache_frame(joined, adapts=adapts) as frame:
             assert spark.conf.get(name) == before
             plan = frame.select("id")._jdf.queryExecution().executedPlan().toString()
             assert ("AdaptiveSparkPlan" in plan) is adapts
             assert frame.count() == 3
-    with pytest.raises(ArithmeticException), kept(joined.selectExpr("id / 0 AS x"), adapts=False) as frame:
+    with pytest.raises(ArithmeticException), cache_frame(joined.selectExpr("id / 0 AS x"), adapts=False) as frame:
         frame.collect()
     assert spark.conf.get(name) == before
 
 
 def test_two_operations_that_keep_the_same_frame_do_not_take_it_from_each_other(spark: SparkSession) -> None:
     frame = spark.range(3)
-    with kept(frame) as one:
-        with kept(frame) as other:
+    with cache_frame(frame) as one:
+        with cache_frame(frame) as other:
             assert other.count() == 3
         assert one.storageLevel.useMemory
     assert not one.storageLevel.useMemory

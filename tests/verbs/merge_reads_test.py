@@ -9,8 +9,11 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.change import choose_locator, open_target, read_target_rows
+from rowdelta.verbs.merge_by_join import apply_clauses
+from rowdelta.verbs.merge_candidates import Candidates
 from rowdelta.verbs.merge_condition import parse_on_condition
 from rowdelta.verbs.merge_matches import SOURCE
+from rowdelta.verbs.merge_pairs import join_source
 from tests.support.local_files import moved_away
 from tests.support.oracle import assert_same_rows
 from tests.support.tables import create, head, one_file, plan_of, stored_files
@@ -34,11 +37,12 @@ def test_columns_that_every_clause_sets_are_not_read(spark: SparkSession, table_
     def columns_read(merge: Merge) -> set[str]:
         target = open_target(table._handle)
         rows = read_target_rows(target, with_ids=True)
-        places = choose_locator(target, rows)
-        run = merge._run()
-        marked = run._marked(target, places, rows)
-        joined = run._joined(marked, source.selectExpr("*", f"id AS {SOURCE}"), broadcast=True)
-        scan = re.search(r"BatchScan [^\[]*\[([^\]]*)\]", plan_of(run._pairs_frame(target, joined, places)))
+        candidates = Candidates(rows, None, choose_locator(target, rows), None)
+        spec = merge._complete()
+        numbered = source.selectExpr("*", f"id AS {SOURCE}")
+        joined = join_source(spec, target, candidates, numbered, broadcast=True)
+        pairs = apply_clauses(spec, target, joined, candidates.locator)
+        scan = re.search(r"BatchScan [^\[]*\[([^\]]*)\]", plan_of(pairs))
         assert scan is not None
         return {name.split("#")[0].strip() for name in scan[1].split(",")} & {"id", "v", "w"}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
-from rowdelta.iceberg import build_row_filter, scan_size
+from rowdelta.iceberg import build_row_filter, measure_scan
 from tests.support.local_files import moved_away
 from tests.support.oracle import assert_same_rows, rows
 from tests.support.tables import EDV, append_ids, create, keys, live_vectors
@@ -90,4 +90,4 @@ def test_a_file_that_iceberg_cannot_read_is_named(
     with moved_away(record["manifest_path"] for record in listed):
         for condition in conditions:
             with pytest.raises(rd.TableError, match=r"a scan of .* cannot be planned: .*m0\.avro"):
-                scan_size(handle, head.id, build_row_filter(handle, condition))
+                measure_scan(handle, head.id, build_row_filter(handle, condition))

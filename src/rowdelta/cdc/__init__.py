@@ -1,4 +1,4 @@
-"""Change data capture: streams of changes into a table."""
+"""Change data capture: applies streams of changes to a table."""
 
 from __future__ import annotations
 

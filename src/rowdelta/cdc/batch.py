@@ -1,4 +1,4 @@
-"""One batch of a stream: the good records in one commit, the bad ones where they belong."""
+"""Applies one batch of a stream: the good records in one commit, and the bad ones to the quarantine."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.cdc.maintenance_policy import live_equality_deletes
+from rowdelta.cdc.maintenance_policy import count_equality_deletes
 from rowdelta.cdc.progress import BatchProgress
 from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, SKIP, Shape
-from rowdelta.iceberg import marked
-from rowdelta.spark import in_session, quote
+from rowdelta.iceberg import mark_commits
+from rowdelta.spark import move_to_session, quote
 from rowdelta.verbs import Upsert
 
 if TYPE_CHECKING:
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 
 def take_batch(stream: ChangeStream, table: Table, batch: DataFrame, mark: BatchMark, *, again: bool) -> BatchProgress:
-    """Puts one batch into the table.
+    """Applies one batch to the table.
 
     Args:
-        stream: How the batch is to be understood.
-        table: The table; no one else commits through it.
-        batch: The batch, as the source gives it.
-        mark: Which one it is.
-        again: Whether it may have been begun before.
+        stream: The stream, which says how to read the batch.
+        table: The table; nothing else commits through this object.
+        batch: The batch, as it comes from the source.
+        mark: The mark of the batch.
+        again: Whether the batch may have run before.
     """
     started = time.monotonic()
     handle = table._handle  # noqa: SLF001 - a table's own stream
-    records = stream.records.read(in_session(handle.gateway, batch), _shape(stream, table))
+    records = stream.records.read(move_to_session(handle.gateway, batch), _read_shape(stream, table))
     observed = Observation(f"rowdelta batch {mark.batch_id}")
     counted = records.observe(
         observed,
@@ -45,15 +45,15 @@ def take_batch(stream: ChangeStream, table: Table, batch: DataFrame, mark: Batch
         F.max(F.unix_micros(AT)).alias("newest"),
     )
     good = counted.where(F.col(BAD).isNull() & ~F.col(SKIP))
-    upsert = Upsert(handle, good.select(*_columns(good)), stream.rules, **stream.options)
+    upsert = Upsert(handle, good.select(*_select_columns(good)), stream.rules, **stream.options)
 
     def check() -> None:
         if observed.get["bad"]:
-            # What is observed stops the filter: pushed down to the source, it would parse each record many times.
+            # `observe` stops the filter: pushed down to the source, it would parse each record many times.
             bad = records.observe("rowdelta bad records", F.count("*").alias("all")).where(F.col(BAD).isNotNull())
-            stream.quarantine.keep(bad, observed.get["bad"], mark, again=again)
+            stream.quarantine.store(bad, observed.get["bad"], mark, again=again)
 
-    with marked(handle, mark.on_commit):
+    with mark_commits(handle, mark.on_commit):
         result = upsert.execute_after(check)
     numbers = observed.get
     return BatchProgress(
@@ -66,14 +66,14 @@ def take_batch(stream: ChangeStream, table: Table, batch: DataFrame, mark: Batch
         keys=result.keys,
         rows=result.rows_written,
         bytes=result.bytes_added,
-        lag_seconds=_age(numbers["newest"]),
-        debt=live_equality_deletes(table),
+        lag_seconds=_compute_lag(numbers["newest"]),
+        debt=count_equality_deletes(table),
         snapshot_id=result.snapshot_id,
         seconds=time.monotonic() - started,
     )
 
 
-def _shape(stream: ChangeStream, table: Table) -> Shape:
+def _read_shape(stream: ChangeStream, table: Table) -> Shape:
     handle = table._handle  # noqa: SLF001 - a table's own stream
     schema, rule = handle.metadata.schema, handle.name_rule
     types = handle.column_types
@@ -81,11 +81,11 @@ def _shape(stream: ChangeStream, table: Table) -> Shape:
     return Shape(types, key, bool(stream.options.get("merge_schema")), stream.delete_when, rule)
 
 
-def _columns(good: DataFrame) -> list[Column]:
-    """The columns of the records that the upsert may see: not those that only serve here."""
+def _select_columns(good: DataFrame) -> list[Column]:
+    """Returns the columns of the records that the upsert uses."""
     unused = set(HELPERS) - {DELETED, ORDER}
     return [F.col(quote(name)) for name in good.columns if name not in unused]
 
 
-def _age(newest_micros: int | None) -> float | None:
+def _compute_lag(newest_micros: int | None) -> float | None:
     return None if newest_micros is None else max(0.0, time.time() - newest_micros / 1e6)

@@ -1,7 +1,7 @@
-"""Exactly once: a commit says which batch of which stream it is, so that a batch that comes again is known.
+"""Marks each commit with its stream and batch, so that a repeated batch is recognised: exactly once.
 
-The mark is in the snapshot's summary and, in the same step, in a table property: the summary is what a rollback takes
-back, and the property outlives the snapshots that are expired.
+The mark is in the snapshot's summary and, in the same commit, in a table property. A rollback takes back the summary,
+and the property outlives expired snapshots.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class BatchMark:
 
     Attributes:
         stream_id: The stream.
-        query_id: Spark's id of the query, which its checkpoint keeps: numbers of batches count for this one alone.
+        query_id: Spark's id of the query, which its checkpoint keeps. Batch numbers are valid only within a query.
         batch_id: The number of the batch.
     """
 
@@ -37,41 +37,41 @@ class BatchMark:
 
     @property
     def summary(self) -> dict[str, str]:
-        """What a snapshot's summary says of it."""
+        """Its entries in the snapshot's summary."""
         return {STREAM: self.stream_id, BATCH: str(self.batch_id), QUERY: self.query_id}
 
     @property
     def on_commit(self) -> CommitMark:
-        """What the commit of the batch carries."""
+        """What the commit of the batch adds to the table."""
         return CommitMark(self.summary, {f"{_PROPERTY}{self.stream_id}": f"{self.batch_id} {self.query_id}"})
 
 
-def last_batch(handle: TableHandle, stream_id: str) -> BatchMark | None:
-    """The newest batch of a stream that the table holds; None where there is none."""
+def find_last_batch(handle: TableHandle, stream_id: str) -> BatchMark | None:
+    """Returns the newest batch of a stream in the table; None if there is none."""
     oldest = None
     for snapshot in handle.metadata.ancestors(handle.metadata.head(handle.branch)):
         if snapshot.summary.get(STREAM) == stream_id:
             return BatchMark(stream_id, snapshot.summary[QUERY], int(snapshot.summary[BATCH]))
         oldest = snapshot
-    known = handle.metadata.properties.get(f"{_PROPERTY}{stream_id}")
+    value = handle.metadata.properties.get(f"{_PROPERTY}{stream_id}")
     was_expired = oldest is not None and oldest.parent_id is not None
-    if known is None or not was_expired:
+    if value is None or not was_expired:
         return None
-    batch_id, _, query_id = known.partition(" ")
+    batch_id, _, query_id = value.partition(" ")
     return BatchMark(stream_id, query_id, int(batch_id))
 
 
-def last_number(handle: TableHandle, stream_id: str, query_id: str) -> int | None:
-    """The number of the newest batch of a stream that the table holds.
+def find_last_number(handle: TableHandle, stream_id: str, query_id: str) -> int | None:
+    """Returns the number of the newest batch of a stream in the table.
 
     Raises:
-        InputError: It was counted by another checkpoint, so that nothing can be said of the batches of this one.
+        InputError: Another checkpoint counted it, so that the batches of this one cannot be compared.
     """
-    last = last_batch(handle, stream_id)
+    last = find_last_batch(handle, stream_id)
     if last is not None and last.query_id != query_id:
         raise InputError(
             f"stream {stream_id!r} has written to {handle.name} up to batch {last.batch_id} with another checkpoint: "
             "which batches of this one are in the table cannot be known",
-            hint="go on with that checkpoint, or give this stream another stream_id",
+            hint="continue with that checkpoint, or give this stream another stream_id",
         )
     return None if last is None else last.batch_id

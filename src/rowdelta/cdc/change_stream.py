@@ -1,4 +1,4 @@
-"""`rd.cdc.stream()`: any streaming DataFrame of changes, into a table, exactly once."""
+"""`rd.cdc.stream()`: applies a streaming DataFrame of changes to a table, exactly once."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from rowdelta._deprecated import rename_arguments
 from rowdelta._table import Table
 from rowdelta.cdc.debezium import Debezium
 from rowdelta.cdc.delta_feed import DeltaFeed
 from rowdelta.cdc.maintenance_policy import ExpirePolicy, ResolvePolicy
 from rowdelta.cdc.op_column import OpColumn
-from rowdelta.cdc.progress import terminal_lines
-from rowdelta.cdc.quarantine import Quarantine, quarantine_of
-from rowdelta.cdc.records import DELETED, ORDER, given_deletes
+from rowdelta.cdc.progress import make_terminal_listeners
+from rowdelta.cdc.quarantine import Quarantine, name_quarantine
+from rowdelta.cdc.records import DELETED, ORDER, select_deletes
 from rowdelta.cdc.running_stream import RunningStream
-from rowdelta.change import check_frame, sources_outside
+from rowdelta.change import check_frame, find_sources_outside
 from rowdelta.choices import ChangeFormat, Encoding, OnBad, Scope, Tie, check_choice
 from rowdelta.errors import InputError
 from rowdelta.iceberg import create_branch
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from rowdelta.cdc.progress import Listener
+    from rowdelta.cdc.progress import OnBatch
     from rowdelta.cdc.records import Records
     from rowdelta.iceberg import TableHandle
 
@@ -37,7 +38,7 @@ FORMATS: Final[dict[ChangeFormat, Records]] = {"changes": OpColumn(), "debezium"
 
 @dataclass(frozen=True)
 class ChangeStream:
-    """A stream that is ready to be started. Made by `rd.cdc.stream()`.
+    """A stream that is ready to start. `rd.cdc.stream()` makes one.
 
     Examples:
         >>> stream = rd.cdc.stream(events, t, key="id", format="debezium")
@@ -54,7 +55,7 @@ class ChangeStream:
     quarantine: Quarantine
     stream_id: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
-    listeners: list[Listener] = field(default_factory=list)
+    listeners: list[OnBatch] = field(default_factory=list)
     delete_when: str | Column | None = None
 
     def start(
@@ -68,9 +69,9 @@ class ChangeStream:
         """Starts the stream.
 
         Args:
-            checkpoint: The folder of Spark's checkpoint. With the same one the stream goes on where it stopped.
-            every: Time between two batches, such as `10 seconds`; left out, one batch follows the other.
-            available_now: Take what is there now, then stop.
+            checkpoint: The folder of Spark's checkpoint. With the same folder, the stream continues where it stopped.
+            every: Time between two batches, such as `10 seconds`; by default the next batch starts at once.
+            available_now: Apply what is available now, then stop.
             query_name: The name of the query in Spark.
 
         Examples:
@@ -97,6 +98,7 @@ class ChangeStream:
         return running
 
 
+@rename_arguments(on_progress="progress")
 def stream(
     source: DataFrame,
     table: Table,
@@ -118,39 +120,39 @@ def stream(
     expire_every: int | None = None,
     branch: str | None = None,
     publish: str | None = None,
-    on_progress: Listener | None = None,
+    progress: OnBatch | None = None,
 ) -> ChangeStream:
-    """A stream of changes into a table: each batch is one upsert, exactly once.
+    """Prepares a stream of changes to a table. Each batch is one upsert, applied exactly once.
 
     Args:
         source: Any streaming DataFrame.
         table: The table.
         key: The column or columns that identify a row.
-        order_by: What grows from an older change of a key to a newer one. It orders the changes of one batch: an older
-            change still wins if it arrives in a later batch. The formats `debezium` and `delta` know their own
-            order, and refuse another; it holds within a batch, too.
-        format: `changes` (rows by the names of the table's columns), `debezium`, `delta` (Delta's change data feed), or
-            `rd.cdc.OpColumn(...)`, `rd.cdc.JsonRows(...)`, `rd.cdc.Debezium(...)`, `rd.cdc.DeltaFeed()` with options.
-        delete_when: Which changes delete their key, besides those that the format knows as deletes.
-        columns: Set these alone and keep the rest of an existing row; this reads the table, as a merge does.
-        tie: `error` when two different changes of a key are equally new, or `any` to take one of them.
-        scope: As in `t.upsert()`. Deletes of the format `debezium` hold their key alone: `partition` is refused there,
-            unless the key says which partition it is.
+        order_by: One or several values that grow from an older change of a key to a newer one. They order the changes
+            of one batch: an older change still wins if it arrives in a later batch. The formats `debezium` and `delta`
+            have their own order within a batch, and refuse another.
+        format: `changes` (rows with the names of the table's columns), `debezium`, `delta` (Delta's change data feed),
+            or `rd.cdc.OpColumn(...)`, `rd.cdc.JsonRows(...)`, `rd.cdc.Debezium(...)` or `rd.cdc.DeltaFeed()`.
+        delete_when: Which changes delete their key, in addition to the deletes of the format.
+        columns: Set only these columns and keep the rest of an existing row; this reads the table, as a merge does.
+        tie: If two different changes of a key are equally new: `error`, or `any` to take one of them.
+        scope: As in `t.upsert()`. Deletes of the format `debezium` hold only their key: `partition` is refused there,
+            unless the key determines the partition.
         encoding: As in `t.upsert()`.
-        merge_schema: Add columns to the table that only the changes have. Debezium's events have fields without types:
+        merge_schema: Add columns to the table that only the changes have. Fields of Debezium's events have no types:
             add such a column with `ALTER TABLE`, and the stream fills it from its next batch on.
-        stream_id: What the commits are marked with; left out, the id of Spark's query, which its checkpoint keeps. A
+        stream_id: The mark of the stream's commits; by default the id of Spark's query, which its checkpoint keeps. A
             new checkpoint needs a new one.
-        on_bad: `fail` the batch at a bad record, or `quarantine` it.
-        quarantine: The table for bad records; left out, the table's name and `_quarantine`.
-        resolve_every: Resolve after so many commits.
-        max_debt: Resolve when so many equality deletes are live.
-        expire_every: Expire old snapshots of the table after so many commits to it. Which are old, its own properties
-            say: `history.expire.max-snapshot-age-ms` (5 days) and `history.expire.min-snapshots-to-keep`.
-        branch: Write to this branch; it is made where it does not exist.
-        publish: Move this branch forward to every resolved state of `branch`, so that its readers need to know nothing
-            of equality delete vectors.
-        on_progress: Called with a `BatchProgress` after each batch.
+        on_bad: `fail` the batch at a bad record, or `quarantine` the record.
+        quarantine: The table for bad records; by default the table's name and `_quarantine`.
+        resolve_every: Resolve after this many commits.
+        max_debt: Resolve when this many equality deletes are live.
+        expire_every: Expire old snapshots after this many commits to the table. Its properties decide which are old:
+            `history.expire.max-snapshot-age-ms` (5 days) and `history.expire.min-snapshots-to-keep`.
+        branch: Write to this branch; a missing branch is created.
+        publish: Move this branch to every resolved state of `branch`, so that its readers need no support for equality
+            delete vectors.
+        progress: Called with a `BatchProgress` after each batch.
 
     Examples:
         >>> stream = rd.cdc.stream(events, t, key="id", format="debezium", branch="ingest", publish="main")
@@ -162,10 +164,12 @@ def stream(
     check_choice("on_bad", on_bad, OnBad)
     check_frame(source, "the source")
     if not source.isStreaming:
-        raise InputError("the source is no stream", hint="use spark.readStream, or t.upsert() for one batch")
+        raise InputError(
+            "the source is not a streaming DataFrame", hint="use spark.readStream, or t.upsert() for one batch"
+        )
     if publish is not None and (branch or table.branch) == publish:
         raise InputError(f"the stream writes to {publish!r} itself", hint="name another branch: branch='ingest'")
-    records = _records(format)
+    records = _find_reader(format)
     if merge_schema and isinstance(records, Debezium):
         raise InputError(
             "merge_schema cannot add fields of Debezium's events to the table: they have no types",
@@ -173,15 +177,17 @@ def stream(
         )
     if order_by is not None and isinstance(records, (Debezium, DeltaFeed)):
         raise InputError(
-            "the format knows its own order: by another one, deletes could be taken for older than what they delete",
-            hint="leave order_by out",
+            "the format has its own order: with another one, a delete could count as older than what it deletes",
+            hint="remove order_by",
         )
     order = ORDER if order_by is None else order_by
     handle = table._handle  # noqa: SLF001 - a table's own stream
     handle.refresh()
     if delete_when is not None:
         check_expression(handle.gateway, delete_when, "delete_when")
-    rules = ChangeRules.of(key, order, _deletes(delete_when), tie, (DELETED, ORDER, *records.aside)).checked(handle)
+    rules = ChangeRules.of(key, order, _combine_deletes(delete_when), tie, (DELETED, ORDER, *records.aside)).checked(
+        handle
+    )
     for name in rules.key:
         handle.find_column(name)  # a wrong name fails here, not in the first batch
     if scope == "partition" and isinstance(records, Debezium):
@@ -191,7 +197,7 @@ def stream(
     target = _on_branch(table, branch)
     if publish is not None:
         target.metadata.head(publish)  # a branch that does not exist fails here, not after some batches
-    spare = quarantine_of(handle.full_name) if quarantine is None else quarantine
+    quarantine_table = name_quarantine(handle.full_name) if quarantine is None else quarantine
     return ChangeStream(
         source,
         target,
@@ -199,15 +205,15 @@ def stream(
         rules,
         policy,
         expiry,
-        Quarantine(handle.spark, spare if on_bad == "quarantine" else None),
+        Quarantine(handle.spark, quarantine_table if on_bad == "quarantine" else None),
         stream_id,
         {"columns": columns, "scope": scope, "encoding": encoding, "merge_schema": merge_schema},
-        [*terminal_lines(), *([] if on_progress is None else [on_progress])],
+        [*make_terminal_listeners(), *([] if progress is None else [progress])],
         delete_when,
     )
 
 
-def _records(format: ChangeFormat | Records) -> Records:  # noqa: A002 - Spark's own word
+def _find_reader(format: ChangeFormat | Records) -> Records:  # noqa: A002 - Spark's own word
     if not isinstance(format, str):
         return format
     if format not in FORMATS:
@@ -215,25 +221,25 @@ def _records(format: ChangeFormat | Records) -> Records:  # noqa: A002 - Spark's
     return FORMATS[format]
 
 
-def _deletes(delete_when: str | Column | None) -> str | Column:
-    """What the reader knows as a delete, and what the caller does."""
+def _combine_deletes(delete_when: str | Column | None) -> str | Column:
+    """Combines the deletes of the format with the caller's."""
     if delete_when is None:
         return DELETED
-    return F.col(DELETED) | given_deletes(delete_when)
+    return F.col(DELETED) | select_deletes(delete_when)
 
 
 def _check_key_tells_partition(handle: TableHandle, key: Sequence[str]) -> None:
-    outside = sources_outside(handle, key)
+    outside = find_sources_outside(handle, key)
     if outside:
         raise InputError(
-            f"a delete of Debezium holds its key alone, which does not say the partition: {handle.name} is partitioned "
-            f"by {', '.join(outside)}",
-            hint="leave scope out, or add the column to the key",
+            f"a delete of Debezium holds only its key, which does not determine the partition: {handle.name} is "
+            f"partitioned by {', '.join(outside)}",
+            hint="remove scope, or add the column to the key",
         )
 
 
 def _on_branch(table: Table, branch: str | None) -> Table:
-    """The table on a branch; one that does not exist starts at the head of the table's own."""
+    """Returns the table on a branch; a missing branch is created at the head of the current one."""
     if branch is None or branch == table.branch:
         return table
     handle = table.refresh()._handle  # noqa: SLF001 - a table's own stream

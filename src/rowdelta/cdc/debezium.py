@@ -1,4 +1,4 @@
-"""Debezium's change events as JSON: `before`, `after`, `op`, `ts_ms`, with or without the schema in the message."""
+"""Debezium's change events in JSON: `before`, `after`, `op` and `ts_ms`, with or without a schema in the message."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Debezium:
-    """Events of one table in JSON, as Kafka or files hold them.
+    """Events of one table in JSON, from Kafka or files.
 
     Attributes:
-        value: The column with the event, as text or bytes. A source that has the columns `op`, `before` and `after`
-            themselves is read as it is.
-        key: The column with the message's key; it names the row of a delete whose `before` is empty, and the one that a
-            message without a value (a tombstone) deletes.
-        time_unit: What numbers in timestamp columns count: `millis`, `micros` or `nanos`. Not needed where the message
-            holds its schema, or times are text; a number is refused otherwise.
-        unknown_fields: Fields that the table does not have: `bad` refuses the record, `ignore` leaves them out.
-        decimals: What text in decimal columns is: `text` of a number, or `base64` of its digits, as Debezium writes
-            them by default; they have the scale of the table's column then. Not needed where the message holds its
-            schema.
+        value: The column with the event, as text or bytes. A source with the columns `op`, `before` and `after` is read
+            as it is.
+        key: The column with the message's key. It identifies the row of a delete whose `before` is empty, and the row
+            that a message without a value (a tombstone) deletes.
+        time_unit: The unit of numbers in timestamp columns: `millis`, `micros` or `nanos`. Not needed if messages hold
+            their schema, or times are text. Without it, other numbers are refused.
+        unknown_fields: Fields that the table does not have: `bad` refuses the record, `ignore` skips them.
+        decimals: The notation of text in decimal columns: `text` of a number, or `base64` of its digits, which is
+            Debezium's default. The scale is that of the table's column. Not needed if messages hold their schema.
 
     Examples:
         >>> reader = rd.cdc.Debezium(time_unit="micros", unknown_fields="ignore")
@@ -50,23 +49,23 @@ class Debezium:
 
     @property
     def aside(self) -> tuple[str, ...]:
-        """Columns of the source that serve the reader alone: none is left."""
+        """Columns of the source that only the reader uses: the records have none of them."""
         return ()
 
     def read(self, frame: DataFrame, shape: Shape) -> DataFrame:
-        """Records of a batch; see `Records.read`."""
+        """Reads the records of a batch; see `Records.read`."""
         application = frame.sparkSession.sparkContext.applicationId
-        for columns in _steps(self, tuple(frame.columns), shape, application):
+        for columns in _make_projections(self, tuple(frame.columns), shape, application):
             frame = frame.select(*columns)
         return frame
 
 
 @lru_cache(maxsize=64)
-def _steps(
+def _make_projections(
     reader: Debezium,
     columns: tuple[str, ...],
     shape: Shape,
     application: str,  # noqa: ARG001 - columns of a Spark that was stopped are of no use to the next one
 ) -> list[list[str | Column]]:
-    """One projection after the other, from events to records; made once for all batches of a stream."""
+    """Makes the projections from events to records, once for all batches of a stream."""
     return EventSteps(reader, columns, shape).all()

@@ -1,4 +1,4 @@
-"""From Debezium's events to records, one projection after the other."""
+"""Converts Debezium's events to records, in a series of projections."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.cdc.json_source import CORRUPT, OPTIONS, JsonObject, is_one_object, starts_object, unknown_field_tests
+from rowdelta.cdc.json_source import CORRUPT, OPTIONS, JsonObject, check_fields, is_one_object, starts_object
 from rowdelta.cdc.json_values import JsonRow
-from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, null_in, row_as_json
+from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, check_nulls, first_reason, write_row_as_json
 from rowdelta.errors import InputError
 from rowdelta.spark import quote
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 _WRITES: Final = ("c", "r", "u")
 _DELETE: Final = "d"
-# Objects inside the envelope stay text until it is known which columns they are for.
+# Objects inside the envelope stay text until their columns are known.
 _ENVELOPE: Final = (
     f"schema string, payload string, before string, after string, source string, op string, ts_ms bigint, "
     f"{CORRUPT} string"
 )
-# Where in its log a database has the change. Numbers are read as text: some connectors write them so.
+# The position of the change in the log of the database. Numbers are read as text, as some connectors write them.
 _SOURCE: Final = (
     "ts_ms bigint, file string, commit_lsn string, change_lsn string, lsn string, pos string, scn string, "
     "event_serial_no string, row bigint"
 )
 _COLUMN: Final = "struct<field string, name string, parameters struct<scale string>>"
 _SCHEMA: Final = f"fields array<struct<field string, fields array<{_COLUMN}>>>"
-# What Debezium writes in place of a large value of PostgreSQL that an update did not touch.
+# Debezium's placeholder for a large value of PostgreSQL that an update did not change.
 _UNAVAILABLE: Final = "__debezium_unavailable_value"
 _UNKNOWN_VALUE: Final = (
     "the source did not send column {!r}, which the update did not touch: ALTER TABLE ... REPLICA IDENTITY FULL in "
@@ -42,7 +42,7 @@ _UNKNOWN_VALUE: Final = (
 
 
 class EventSteps:
-    """The projections of a reader for sources with some columns, and a table of some shape."""
+    """The projections of a reader, for the columns of a source and the shape of a table."""
 
     def __init__(self, reader: Debezium, columns: tuple[str, ...], shape: Shape) -> None:
         self._reader = reader
@@ -58,19 +58,19 @@ class EventSteps:
         self._places = [name for name in ("offset",) if name in columns]
 
     def all(self) -> list[list[str | Column]]:
-        """Every projection, in order."""
+        """Returns all projections, in order."""
         return [
-            *self._opened(),
+            *self._open_envelopes(),
             [
                 "*",
-                self._rows.parsed(self._after.text).alias("after"),
-                self._keys.parsed(self._before.text).alias("before"),
+                self._rows.parse(self._after.text).alias("after"),
+                self._keys.parse(self._before.text).alias("before"),
                 F.from_json("event.source", _SOURCE).alias("place"),
             ],
-            [  # in columns of their own, so that each value is converted once
+            [  # in separate columns, so that each value is converted once
                 "*",
-                *(value.alias(f"new {name}") for name, value in self._rows.values(self._after).items()),
-                *(value.alias(f"old {name}") for name, value in self._keys.values(self._before).items()),
+                *(value.alias(f"new {name}") for name, value in self._rows.convert(self._after).items()),
+                *(value.alias(f"old {name}") for name, value in self._keys.convert(self._before).items()),
             ],
             [
                 "*",
@@ -80,8 +80,8 @@ class EventSteps:
             *self._changes(),
         ]
 
-    def _opened(self) -> list[list[str | Column]]:
-        """The envelope, out of the payload where the message has one, and what its schema says of the columns."""
+    def _open_envelopes(self) -> list[list[str | Column]]:
+        """Reads the envelope, from the payload if the message has one, and the types in the message's schema."""
         text, message_key = self._text()
         payload = F.col("outer.payload")
         nothing = F.col("outer.op").isNull() & F.col("outer.before").isNull() & F.col("outer.after").isNull()
@@ -90,13 +90,13 @@ class EventSteps:
         tombstone = F.col(RAW).isNull() | F.trim(RAW).isin("", "null") | wrapped_nothing
         return [
             [text.alias(RAW), message_key.alias("message_key"), *self._places],
-            ["*", F.from_json(self._rows.exact(F.col(RAW)), _ENVELOPE, OPTIONS).alias("outer")],
+            ["*", F.from_json(self._rows.quote_decimals(F.col(RAW)), _ENVELOPE, OPTIONS).alias("outer")],
             [
                 RAW,
                 "message_key",
                 *self._places,
                 event.alias("event"),
-                _declared(F.col("outer.schema")).alias("declared"),
+                _read_declared_types(F.col("outer.schema")).alias("declared"),
                 F.coalesce(tombstone, F.lit(False)).alias("tombstone"),
             ],
         ]
@@ -105,25 +105,25 @@ class EventSteps:
         columns, reader = self._columns, self._reader
         nothing = F.lit(None).cast("string")
         if {"op", "before", "after"} <= set(columns):
-            return row_as_json(), nothing
+            return write_row_as_json(), nothing
         if reader.value not in columns:
             raise InputError(
                 f"the source has no column {reader.value!r} with events",
-                hint=f"its columns are {', '.join(columns)}: Debezium(value=...) names the one",
+                hint=f"its columns are {', '.join(columns)}: name one with Debezium(value=...)",
             )
-        whole = self._keys.exact(F.col(quote(reader.key)).cast("string")) if reader.key in columns else nothing
+        whole = self._keys.quote_decimals(F.col(quote(reader.key)).cast("string")) if reader.key in columns else nothing
         message_key = F.coalesce(F.get_json_object(whole, "$.payload"), whole)
         return F.col(quote(reader.value)).cast("string"), message_key
 
     def _has_message_key(self) -> Column:
-        """Whether the message's key names a row, so that a message without a value deletes it."""
-        known = starts_object(F.col("message_key"))
+        """Tests whether the message's key identifies a row, which a message without a value deletes."""
+        has_key = starts_object(F.col("message_key"))
         for value in self._old.values():
-            known &= value.isNotNull()
-        return known
+            has_key &= value.isNotNull()
+        return has_key
 
     def _tests(self) -> list[tuple[Column, str | Column]]:
-        """Everything that a record can be refused for, most telling first."""
+        """Returns the tests that refuse a record, each with its reason; the most important come first."""
         op, shape, new, old = F.col("event.op"), self._shape, self._new, self._old
         writes, deletes = F.coalesce(op.isin(*_WRITES), F.lit(False)), F.coalesce(op == _DELETE, F.lit(False))
         broken = F.col("event").isNull() | F.col(f"event.{CORRUPT}").isNotNull()
@@ -133,26 +133,31 @@ class EventSteps:
             (~writes & ~deletes, F.concat(F.lit("unknown op "), F.coalesce(op, F.lit("null")))),
             (writes & ~starts_object(self._after.text), "there is no row in 'after'"),
             (deletes & F.col("before").isNull(), "a delete has neither 'before' nor a key"),
-            *((writes & test, reason) for test, reason in self._rows.problems(self._after, new)),
-            *((deletes & test, reason) for test, reason in self._keys.problems(self._before, old)),
+            *((writes & test, reason) for test, reason in self._rows.check(self._after, new)),
+            *((deletes & test, reason) for test, reason in self._keys.check(self._before, old)),
         ]
         if self._reader.unknown_fields == "bad":
-            tests += [(writes & test, reason) for test, reason in unknown_field_tests(self._after.text, shape.types)]
+            tests += [(writes & test, reason) for test, reason in check_fields(self._after.text, shape.types)]
         tests += [(writes & (new[name] == mark), _UNKNOWN_VALUE.format(name)) for name, mark in self._unavailable()]
         required = [*shape.key, *(name for name in shape.required if name not in shape.key)]
-        tests += [(writes & test, reason) for test, reason in null_in(required, new)]
-        tests += [(deletes & test, reason) for test, reason in null_in(shape.key, old)]
+        tests += [(writes & test, reason) for test, reason in check_nulls(required, new)]
+        tests += [(deletes & test, reason) for test, reason in check_nulls(shape.key, old)]
         return tests
 
     def _unavailable(self) -> list[tuple[str, Column]]:
-        marks = {T.StringType: F.lit(_UNAVAILABLE), T.BinaryType: F.lit(_UNAVAILABLE.encode())}
+        placeholders = {T.StringType: F.lit(_UNAVAILABLE), T.BinaryType: F.lit(_UNAVAILABLE.encode())}
         fields = self._shape.types.fields
-        return [(column.name, marks[kind]) for column in fields for kind in marks if isinstance(column.dataType, kind)]
+        return [
+            (column.name, placeholder)
+            for column in fields
+            for type_, placeholder in placeholders.items()
+            if isinstance(column.dataType, type_)
+        ]
 
     def _changes(self) -> list[list[str | Column]]:
-        """One change for each record, or two where an update gave its row another key."""
+        """Makes one change of each record, or two if an update changed the key of its row."""
         new, old, is_deleted = self._new, self._old, F.col(DELETED)
-        moved = F.col(BAD).isNull() & (F.col("event.op") == "u") & self._differ()
+        moved = F.col(BAD).isNull() & (F.col("event.op") == "u") & self._has_new_key()
         deletes = F.col("tombstone") | F.coalesce(F.col("event.op") == _DELETE, F.lit(False))
         steps = F.when(moved, F.array(F.lit(True), F.lit(False))).otherwise(F.array(deletes))
         values = {name: F.when(~is_deleted, value) for name, value in new.items()}
@@ -164,36 +169,38 @@ class EventSteps:
                 DELETED,
                 # Kafka keeps the order of a key's messages; clocks may go back, and a tombstone has no time.
                 F.struct(
-                    *(F.col(name).try_cast("bigint").alias(name) for name in self._places), "event.ts_ms", *_position()
+                    *(F.col(name).try_cast("bigint").alias(name) for name in self._places),
+                    "event.ts_ms",
+                    *_read_log_position(),
                 ).alias(ORDER),
                 BAD,
                 RAW,
-                # null where the number is absurd: `timestamp_millis` would fail
+                # null if the number is out of range, where `timestamp_millis` would fail
                 F.timestamp_micros(F.try_multiply(F.coalesce("place.ts_ms", "event.ts_ms"), F.lit(1000))).alias(AT),
                 SKIP,
                 F.coalesce(F.col("moved") & is_deleted, F.lit(False)).alias(EXTRA),
             ],
         ]
 
-    def _differ(self) -> Column:
-        """Whether an update gave its row another key; a `before` without the key says nothing."""
-        known = F.col("event.before").isNotNull()
+    def _has_new_key(self) -> Column:
+        """Tests whether an update changed the key of its row; a `before` without the key does not show it."""
+        has_old_key = F.col("event.before").isNotNull()
         different = F.lit(False)
         for name in self._shape.key:
-            known &= self._old[name].isNotNull()
+            has_old_key &= self._old[name].isNotNull()
             different |= ~self._old[name].eqNullSafe(self._new[name])
-        return known & different
+        return has_old_key & different
 
 
-def _position() -> list[Column]:
-    """Where the log of PostgreSQL (lsn), MySQL (file, pos, row), Oracle (scn) or SQL Server (*_lsn) has the change."""
+def _read_log_position() -> list[Column]:
+    """Reads the position in the log of PostgreSQL (lsn), MySQL (file, pos, row), Oracle (scn) or SQL Server (*_lsn)."""
     numbers = [F.col(f"place.{name}").try_cast("decimal(38, 0)") for name in ("lsn", "pos", "scn", "event_serial_no")]
     file = F.coalesce(F.col("place.file"), F.concat("place.commit_lsn", F.lit("/"), "place.change_lsn"))
     return [file.alias("file"), F.coalesce(*numbers).alias("position"), F.col("place.row").alias("row")]
 
 
-def _declared(schema: Column) -> Column:
-    """What the message's schema says of the columns of `after`, such as `io.debezium.time.Date`."""
+def _read_declared_types(schema: Column) -> Column:
+    """Reads the types of the columns of `after` in the message's schema, such as `io.debezium.time.Date`."""
     parsed = F.from_json(schema, _SCHEMA)
     images = F.filter(parsed["fields"], lambda image: image["field"] == "after")
     columns = F.get(images, F.lit(0))["fields"]

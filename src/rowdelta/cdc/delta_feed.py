@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, refused_values, row_as_json
+from rowdelta.cdc.records import (
+    AT,
+    BAD,
+    DELETED,
+    EXTRA,
+    ORDER,
+    RAW,
+    SKIP,
+    check_values,
+    first_reason,
+    write_row_as_json,
+)
 from rowdelta.errors import InputError
 from rowdelta.spark import quote
 
@@ -23,10 +34,10 @@ _COLUMNS: Final = ("_change_type", "_commit_version", "_commit_timestamp")
 
 @dataclass(frozen=True)
 class DeltaFeed:
-    """Rows as `spark.readStream.format("delta").option("readChangeFeed", "true")` gives them.
+    """Rows of `spark.readStream.format("delta").option("readChangeFeed", "true")`.
 
-    The image of a row before an update deletes its key, and the image after it writes the row: so a key that changes
-    is followed. Inside one commit deletes come first.
+    The image of a row before an update deletes its key, and the image after it writes the row, so that keys may change.
+    Within a commit, deletes come first.
 
     Examples:
         >>> feed = changes.selectExpr(
@@ -43,29 +54,29 @@ class DeltaFeed:
 
     @property
     def aside(self) -> tuple[str, ...]:
-        """Columns of the source that serve the reader alone: none is left."""
+        """Columns of the source that only the reader uses: the records have none of them."""
         return ()
 
     def read(self, frame: DataFrame, shape: Shape) -> DataFrame:
-        """Records of a batch; see `Records.read`."""
+        """Reads the records of a batch; see `Records.read`."""
         missing = [name for name in _COLUMNS if name not in frame.columns]
         if missing:
             raise InputError(
-                f"the source has no column {', '.join(missing)}, so it is no change data feed",
+                f"the source has no column {', '.join(missing)}, so it is not a change data feed",
                 hint="read it with option('readChangeFeed', 'true')",
             )
-        kind = F.col("_change_type")
-        is_old = F.coalesce(kind.isin(*_DELETES), F.lit(False))
+        change_type = F.col("_change_type")
+        is_old = F.coalesce(change_type.isin(*_DELETES), F.lit(False))
         deleted = shape.deletes(is_old)
-        strange = ~F.coalesce(kind.isin(*_WRITES, *_DELETES), F.lit(False))
-        shown = F.concat(F.lit("unknown change type "), F.coalesce(kind, F.lit("null")))
-        reason = first_reason((strange, shown), *refused_values(frame, shape, deleted))
+        is_unknown = ~F.coalesce(change_type.isin(*_WRITES, *_DELETES), F.lit(False))
+        message = F.concat(F.lit("unknown change type "), F.coalesce(change_type, F.lit("null")))
+        reason = first_reason((is_unknown, message), *check_values(frame, shape, deleted))
         return frame.select(
             *(F.col(quote(name)) for name in frame.columns if name not in _COLUMNS),
             deleted.alias(DELETED),
             F.struct(F.col("_commit_version"), F.when(is_old, 0).otherwise(1).alias("step")).alias(ORDER),
             reason.alias(BAD),
-            row_as_json().alias(RAW),
+            write_row_as_json().alias(RAW),
             F.col("_commit_timestamp").alias(AT),
             F.lit(False).alias(SKIP),
             F.lit(False).alias(EXTRA),

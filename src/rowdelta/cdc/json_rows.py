@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.cdc.json_source import JsonObject, is_one_object, unknown_field_tests
+from rowdelta.cdc.json_source import JsonObject, check_fields, is_one_object
 from rowdelta.cdc.json_values import JsonRow, check_notation
 from rowdelta.cdc.op_column import OpColumn
 from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, RAW, SKIP, first_reason
@@ -29,19 +29,19 @@ _OWN: Final = (_TEXT, _PROBLEM, _OFFSET)
 
 @dataclass(frozen=True)
 class JsonRows:
-    """JSON objects by the names of the table's columns, one a record.
+    """JSON objects with the names of the table's columns, one for each record.
 
-    Without an op column a message that has no value is refused: it may be a delete. With one it is a tombstone, and
-    skipped. Where the source has a column `offset`, as Kafka has, it is the order of changes by default.
+    Without an op column, a message without a value is refused, because it may be a delete. With one it is a tombstone,
+    and skipped. If the source has a column `offset`, as Kafka does, it orders the changes by default.
 
     Attributes:
-        schema: The fields to read, as SQL; left out, the table's columns, and `op`.
-        op: The field that says what was done, as in `OpColumn`; None where every row is an upsert.
+        schema: The fields to read, as SQL; by default the table's columns, and `op`.
+        op: The field with the operation, as in `OpColumn`; None if every row is an upsert.
         value: The column with the object, as text or bytes.
-        time_unit: What numbers in timestamp columns count: `millis`, `micros` or `nanos`.
-        decimals: What text in decimal columns is, as in `Debezium`.
-        unknown_fields: Fields that are not read, also where only upper and lower case differ: `bad` refuses the record,
-            `ignore` leaves them out. By default `ignore` where a schema is given, and `bad` otherwise.
+        time_unit: The unit of numbers in timestamp columns: `millis`, `micros` or `nanos`.
+        decimals: The notation of text in decimal columns, as in `Debezium`.
+        unknown_fields: Fields that are not read, even if they differ only in case: `bad` refuses the record, `ignore`
+            skips them. By default `ignore` if a schema is given, and `bad` otherwise.
         options: Options of Spark's JSON reader.
 
     Examples:
@@ -65,44 +65,44 @@ class JsonRows:
 
     @property
     def aside(self) -> tuple[str, ...]:
-        """Fields that serve the reader alone."""
+        """Fields that only the reader uses."""
         return () if self.op is None else (self.op,)
 
     def read(self, frame: DataFrame, shape: Shape) -> DataFrame:
-        """Records of a batch; see `Records.read`."""
+        """Reads the records of a batch; see `Records.read`."""
         if self.value not in frame.columns:
             raise InputError(
                 f"the source has no column {self.value!r} with JSON",
-                hint=f"its columns are {', '.join(frame.columns)}: JsonRows(value=...) names the one",
+                hint=f"its columns are {', '.join(frame.columns)}: name one with JsonRows(value=...)",
             )
-        types = self._types(shape)
+        types = self._read_types(shape)
         rows = JsonRow(types, self.time_unit, self.decimals, self.options)
         offset = F.col("offset") if "offset" in frame.columns else F.lit(None)
         text = F.col(quote(self.value)).cast("string")
         nothing = F.lit(None).cast("map<string, struct<name: string, scale: string>>")
         parsed = JsonObject("_rd_parsed", F.col(_TEXT), nothing)
         frame = frame.select(text.alias(_TEXT), offset.cast("bigint").alias(_OFFSET))
-        frame = frame.select("*", rows.parsed(rows.exact(parsed.text)).alias(parsed.name))
-        frame = frame.select("*", *(value.alias(name) for name, value in rows.values(parsed).items()))
+        frame = frame.select("*", rows.parse(rows.quote_decimals(parsed.text)).alias(parsed.name))
+        frame = frame.select("*", *(value.alias(name) for name, value in rows.convert(parsed).items()))
         values = {name: F.col(quote(name)) for name in types.names}
         tests: list[tuple[Column, str | Column]] = [
             (parsed.text.isNull(), "the message has no value, and it is not known what that means"),
             (~is_one_object(parsed.text), "malformed JSON"),
-            *rows.problems(parsed, values),
-            *(unknown_field_tests(parsed.text, types) if self._refuses_unknown else ()),
+            *rows.check(parsed, values),
+            *(check_fields(parsed.text, types) if self._refuses_unknown else ()),
         ]
-        problem = F.when(~self._is_nothing(), first_reason(*tests)).alias(_PROBLEM)
-        return self._records(frame.select(*values.values(), _TEXT, _OFFSET, problem), shape)
+        problem = F.when(~self._is_empty(), first_reason(*tests)).alias(_PROBLEM)
+        return self._make_records(frame.select(*values.values(), _TEXT, _OFFSET, problem), shape)
 
     @property
     def _refuses_unknown(self) -> bool:
         return self.unknown_fields == "bad" or (self.unknown_fields is None and self.schema is None)
 
-    def _types(self, shape: Shape) -> T.StructType:
+    def _read_types(self, shape: Shape) -> T.StructType:
         if self.schema is not None:
-            given = T.StructType.fromDDL(self.schema)
-            assert isinstance(given, T.StructType)
-            return given
+            schema = T.StructType.fromDDL(self.schema)
+            assert isinstance(schema, T.StructType)
+            return schema
         names, types = shape.names, shape.types
         return T.StructType(
             [
@@ -111,16 +111,16 @@ class JsonRows:
             ]
         )
 
-    def _is_nothing(self) -> Column:
-        """A blank line, or a tombstone after a delete that the op column told of."""
+    def _is_empty(self) -> Column:
+        """Tests for a blank line, or a tombstone after a delete in the op column."""
         blank = F.coalesce(F.trim(_TEXT) == "", F.lit(False))
         return blank if self.op is None else blank | F.col(_TEXT).isNull() | (F.trim(_TEXT) == "null")
 
-    def _records(self, frame: DataFrame, shape: Shape) -> DataFrame:
-        """As rows with an op column are read, with what is known of the JSON."""
+    def _make_records(self, frame: DataFrame, shape: Shape) -> DataFrame:
+        """Reads the rows as `OpColumn` does, and adds the problems of the JSON."""
         records = OpColumn(op=self.op).read(frame, shape)
         columns = [name for name in records.columns if name not in {*HELPERS, *_OWN}]
-        skip = self._is_nothing()
+        skip = self._is_empty()
         return records.select(
             *(F.col(quote(name)) for name in columns),
             DELETED,

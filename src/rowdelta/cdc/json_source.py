@@ -1,4 +1,4 @@
-"""JSON objects in a frame, before anything is made of them."""
+"""JSON objects in a frame, before they are converted to rows."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ OPTIONS: Final = {"columnNameOfCorruptRecord": CORRUPT}
 
 
 def is_one_object(text: Column) -> Column:
-    """Whether text is a JSON object and nothing else: Spark's reader takes the first of several, or of an array."""
+    """Tests for one JSON object and nothing else: Spark's reader takes the first of several, or of an array."""
     alone = F.json_array_length(F.concat(F.lit("["), text, F.lit("]"))) == 1
     return starts_object(text) & F.coalesce(alone, F.lit(False))
 
 
 def starts_object(text: Column) -> Column:
-    """Whether text begins as a JSON object does."""
+    """Tests whether text begins like a JSON object."""
     return F.coalesce(F.ltrim(text).startswith("{"), F.lit(False))
 
 
-def unknown_field_tests(text: Column, types: T.StructType) -> list[tuple[Column, Column]]:
-    """Tests for fields that are not columns, each with its reason."""
+def check_fields(text: Column, types: T.StructType) -> list[tuple[Column, Column]]:
+    """Returns tests for fields that are not columns, each with its reason."""
     return [
         (F.size(unknown) > 0, F.concat(F.lit("the table has no column "), F.array_join(unknown, ", ")))
-        for unknown in _strange_fields(text, types)
+        for unknown in _find_unknown_fields(text, types)
     ]
 
 
-def _strange_fields(text: Column, types: T.StructType, path: str = "$", prefix: str = "") -> list[Column]:
-    """The names of fields that are not columns, in an array for the object and for each struct inside it."""
-    known = F.array(*map(F.lit, types.names))
-    here = F.array_except(F.json_object_keys(text if path == "$" else F.get_json_object(text, path)), known)
-    found = [F.transform(here, lambda name: F.concat(F.lit(prefix), name)) if prefix else here]
+def _find_unknown_fields(text: Column, types: T.StructType, path: str = "$", prefix: str = "") -> list[Column]:
+    """Returns the names of fields that are not columns: one array for the object and for each struct inside it."""
+    columns = F.array(*map(F.lit, types.names))
+    here = F.array_except(F.json_object_keys(text if path == "$" else F.get_json_object(text, path)), columns)
+    unknown = [F.transform(here, lambda name: F.concat(F.lit(prefix), name)) if prefix else here]
     for part in types.fields:
         if isinstance(part.dataType, T.StructType) and "'" not in part.name:
-            found += _strange_fields(text, part.dataType, f"{path}['{part.name}']", f"{prefix}{part.name}.")
-    return found
+            unknown += _find_unknown_fields(text, part.dataType, f"{path}['{part.name}']", f"{prefix}{part.name}.")
+    return unknown
 
 
 @dataclass(frozen=True)
 class JsonObject:
-    """A JSON object that a frame holds.
+    """A JSON object in a frame.
 
     Attributes:
-        name: The column with what `JsonRow.parsed` gave.
-        text: The object as it came.
-        declared: A map from columns to what the message's schema says of them: the `name` of the type, and the
-            `scale` of a decimal. Null without a schema.
+        name: The column with the result of `JsonRow.parse`.
+        text: The object as it arrived.
+        declared: A map from columns to their types in the message's schema: the `name`, and the `scale` of a decimal.
+            Null without a schema.
     """
 
     name: str
@@ -63,9 +63,9 @@ class JsonObject:
     declared: Column
 
     def raw(self, column: str) -> Column:
-        """A value as it was read, not converted yet."""
+        """Returns a value as Spark read it, before its conversion."""
         return F.col(f"{self.name}.{quote(column)}")
 
     def is_quoted(self, column: str) -> Column:
-        """Whether a value stands in quotes: text of digits looks like a number once it has been read."""
+        """Tests whether a value is in quotes: after reading, text of digits looks like a number."""
         return self.text.rlike(rf'"\Q{column}\E"\s*:\s*"')

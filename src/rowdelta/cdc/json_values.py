@@ -1,4 +1,4 @@
-"""JSON objects as rows of a table, with Debezium's ways to write times and decimals."""
+"""Converts JSON objects to rows of a table, with Debezium's notations of times and decimals."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.cdc.json_decimals import DECIMAL, decimal_of_base64, exact_decimal, is_base64, quoted_decimals
+from rowdelta.cdc.json_decimals import DECIMAL, decode_decimal, is_base64, quote_decimals, read_decimal
 from rowdelta.cdc.json_source import CORRUPT, OPTIONS
-from rowdelta.cdc.value_checks import any_of
+from rowdelta.cdc.value_checks import combine_tests
 from rowdelta.choices import DecimalNotation, TimeUnit, check_choice
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rowdelta.cdc.json_source import JsonObject
 
-# What Debezium and Kafka Connect call numbers that count from 1970.
+# Debezium's and Kafka Connect's types of numbers that count from 1970.
 _UNITS: Final = {
     "io.debezium.time.Timestamp": "millis",
     "org.apache.kafka.connect.data.Timestamp": "millis",
@@ -41,24 +41,24 @@ def check_notation(time_unit: TimeUnit | None, decimals: DecimalNotation) -> Non
 
 
 @dataclass(frozen=True)
-class _About:
-    """What is known of a column besides its value; of a value inside another one, nothing is."""
+class _Context:
+    """What the message says about a column besides its value. Nested values have none."""
 
     declared: Column
     is_quoted: Column
 
     @staticmethod
-    def column(found: JsonObject, column: str) -> _About:
-        return _About(found.declared[column], found.is_quoted(column))
+    def column(parsed: JsonObject, column: str) -> _Context:
+        return _Context(parsed.declared[column], parsed.is_quoted(column))
 
 
 class JsonRow:
-    """Columns out of a JSON object.
+    """Reads the columns of a JSON object.
 
     Args:
         types: The columns.
-        time_unit: What a number in a timestamp column counts, where the message does not say.
-        decimals: How text in a decimal column is written, where the message does not say: `text` or `base64`.
+        time_unit: The unit of numbers in timestamp columns, if the message does not say.
+        decimals: The notation of text in decimal columns, if the message does not say: `text` or `base64`.
         options: Further options of Spark's JSON reader.
     """
 
@@ -76,154 +76,157 @@ class JsonRow:
         fields = [T.StructField(column.name, _read_type(column.dataType)) for column in types.fields]
         self._schema = T.StructType([*fields, T.StructField(CORRUPT, T.StringType())])
 
-    def exact(self, text: Column) -> Column:
-        """The text, or one around it, with numbers in quotes where Spark would lose digits of a decimal."""
-        return quoted_decimals(text, self._types)
+    def quote_decimals(self, text: Column) -> Column:
+        """Quotes numbers in JSON text where Spark would lose digits of a decimal."""
+        return quote_decimals(text, self._types)
 
-    def parsed(self, text: Column) -> Column:
-        """The object as Spark reads it; give it a name, and that name to the other methods."""
+    def parse(self, text: Column) -> Column:
+        """Parses an object with Spark. Name the column, and pass a `JsonObject` of that name to the other methods."""
         return F.from_json(text, self._schema, self._options)
 
-    def values(self, found: JsonObject) -> dict[str, Column]:
-        """The columns by name; one is null where its value does not fit."""
+    def convert(self, parsed: JsonObject) -> dict[str, Column]:
+        """Converts the columns, by name; null if a value does not fit."""
         return {
-            column.name: self._converted(found.raw(column.name), column.dataType, _About.column(found, column.name))
+            column.name: self._convert(parsed.raw(column.name), column.dataType, _Context.column(parsed, column.name))
             for column in self._types.fields
         }
 
-    def problems(self, found: JsonObject, values: Mapping[str, Column]) -> list[tuple[Column, Column]]:
-        """Tests for values that do not fit, each with its reason, given the columns with what `values` gave."""
-        problems = [(found.raw(CORRUPT).isNotNull(), F.lit("a value does not fit the type of its column"))]
+    def check(self, parsed: JsonObject, values: Mapping[str, Column]) -> list[tuple[Column, Column]]:
+        """Returns tests for values that do not fit, each with its reason; `values` are the converted columns."""
+        problems = [(parsed.raw(CORRUPT).isNotNull(), F.lit("a value does not fit the type of its column"))]
         for column in self._types.fields:
-            kind, raw = column.dataType, found.raw(column.name)
-            is_text = isinstance(kind, _AS_TEXT)
-            test = raw.isNotNull() & values[column.name].isNull() if is_text else self._unfit(raw, kind)
+            type_, raw = column.dataType, parsed.raw(column.name)
+            is_text = isinstance(type_, _AS_TEXT)
+            test = raw.isNotNull() & values[column.name].isNull() if is_text else self._find_misfit(raw, type_)
             if test is None:
                 continue
-            shown = raw if is_text else F.to_json(raw)
-            reason = F.concat(F.lit(f"column {column.name!r} is {kind.simpleString()}, but the value is "), shown)
-            if isinstance(kind, (T.TimestampType, T.TimestampNTZType)):
+            text = raw if is_text else F.to_json(raw)
+            reason = F.concat(F.lit(f"column {column.name!r} is {type_.simpleString()}, but the value is "), text)
+            if isinstance(type_, (T.TimestampType, T.TimestampNTZType)):
                 unknown = F.lit(", and the message does not say what the number counts: give time_unit")
                 reason = F.concat(reason, F.when(raw.rlike(_NUMBER), unknown).otherwise(F.lit("")))
-            elif isinstance(kind, T.DecimalType) and self._decimals == "text":
+            elif isinstance(type_, T.DecimalType) and self._decimals == "text":
                 maybe = F.lit(", and the message does not say what that is: give decimals='base64' if it is that")
                 reason = F.concat(reason, F.when(is_base64(raw), maybe).otherwise(F.lit("")))
             problems.append((test, reason))
         return problems
 
-    def _converted(self, raw: Column, kind: T.DataType, about: _About | None) -> Column:
-        """A value as the table wants it; null where it does not fit."""
-        if not _holds_text(kind):
+    def _convert(self, raw: Column, type_: T.DataType, about: _Context | None) -> Column:
+        """Converts a value to the type of the table; null if it does not fit."""
+        if not _holds_text(type_):
             return raw
-        if isinstance(kind, T.StructType):
+        if isinstance(type_, T.StructType):
             parts = [
-                self._converted(raw.getField(part.name), part.dataType, None).alias(part.name) for part in kind.fields
+                self._convert(raw.getField(part.name), part.dataType, None).alias(part.name) for part in type_.fields
             ]
             return F.when(raw.isNotNull(), F.struct(*parts))
-        if isinstance(kind, T.ArrayType):
-            return F.transform(raw, lambda item: self._converted(item, kind.elementType, None))
-        if isinstance(kind, T.MapType):
-            return F.transform_values(raw, lambda _, item: self._converted(item, kind.valueType, None))
-        return self._scalar(raw, kind, about)
+        if isinstance(type_, T.ArrayType):
+            return F.transform(raw, lambda item: self._convert(item, type_.elementType, None))
+        if isinstance(type_, T.MapType):
+            return F.transform_values(raw, lambda _, item: self._convert(item, type_.valueType, None))
+        return self._convert_scalar(raw, type_, about)
 
-    def _scalar(self, raw: Column, kind: T.DataType, about: _About | None) -> Column:
-        if isinstance(kind, T.DateType):
+    def _convert_scalar(self, raw: Column, type_: T.DataType, about: _Context | None) -> Column:
+        if isinstance(type_, T.DateType):
             days = F.date_add(F.lit("1970-01-01").cast("date"), raw.try_cast("int"))
             return F.when(raw.rlike(_NUMBER), days).otherwise(raw.try_cast("date"))
-        if isinstance(kind, T.DecimalType):
-            return self._decimal(raw, kind, about)
-        return self._timestamp(raw, kind, about)
+        if isinstance(type_, T.DecimalType):
+            return self._convert_decimal(raw, type_, about)
+        return self._convert_timestamp(raw, type_, about)
 
-    def _decimal(self, raw: Column, kind: T.DecimalType, about: _About | None) -> Column:
-        exact = exact_decimal(raw, kind)
-        told = F.lit(self._decimals == "base64")
+    def _convert_decimal(self, raw: Column, type_: T.DecimalType, about: _Context | None) -> Column:
+        exact = read_decimal(raw, type_)
+        is_encoded = F.lit(self._decimals == "base64")
         if about is None:
-            return F.when(told & is_base64(raw), decimal_of_base64(raw, F.lit(kind.scale), kind)).otherwise(exact)
-        encoded = F.coalesce(about.declared["name"] == DECIMAL, told)
-        scale = F.coalesce(about.declared["scale"].try_cast("int"), F.lit(kind.scale))
-        # Kafka Connect may also be told to write such a decimal as a number.
+            return F.when(is_encoded & is_base64(raw), decode_decimal(raw, F.lit(type_.scale), type_)).otherwise(exact)
+        encoded = F.coalesce(about.declared["name"] == DECIMAL, is_encoded)
+        scale = F.coalesce(about.declared["scale"].try_cast("int"), F.lit(type_.scale))
+        # Kafka Connect can also be configured to write such a decimal as a number.
         text = is_base64(raw) & (~raw.rlike(_NUMBER) | about.is_quoted)
-        return F.when(encoded & text, decimal_of_base64(raw, scale, kind)).otherwise(exact)
+        return F.when(encoded & text, decode_decimal(raw, scale, type_)).otherwise(exact)
 
-    def _timestamp(self, raw: Column, kind: T.DataType, about: _About | None) -> Column:
-        micros = self._micros(raw, F.lit(None).cast("string") if about is None else about.declared["name"])
-        if not isinstance(kind, T.TimestampNTZType):
-            return F.when(raw.rlike(_NUMBER), F.timestamp_micros(micros)).otherwise(raw.try_cast(kind))
-        # A time of no zone is the one of UTC, whether it is counted or has its zone written behind it.
+    def _convert_timestamp(self, raw: Column, type_: T.DataType, about: _Context | None) -> Column:
+        micros = self._read_micros(raw, F.lit(None).cast("string") if about is None else about.declared["name"])
+        if not isinstance(type_, T.TimestampNTZType):
+            return F.when(raw.rlike(_NUMBER), F.timestamp_micros(micros)).otherwise(raw.try_cast(type_))
+        # A time without a zone is in UTC, whether it is a number or text with a zone.
         instant = F.when(raw.rlike(_ZONE), F.unix_micros(raw.try_cast("timestamp"))).otherwise(micros)
         counted = F.timestamp_add("MICROSECOND", instant, F.lit("1970-01-01").cast("timestamp_ntz"))
-        return F.when(raw.rlike(_NUMBER) | raw.rlike(_ZONE), counted).otherwise(raw.try_cast(kind))
+        return F.when(raw.rlike(_NUMBER) | raw.rlike(_ZONE), counted).otherwise(raw.try_cast(type_))
 
-    def _micros(self, raw: Column, type_name: Column) -> Column:
+    def _read_micros(self, raw: Column, type_name: Column) -> Column:
         unit = F.lit(self._time_unit).cast("string")
-        for name, known in _UNITS.items():
-            unit = F.when(type_name == name, known).otherwise(unit)
+        for name, type_unit in _UNITS.items():
+            unit = F.when(type_name == name, type_unit).otherwise(unit)
         number = raw.try_cast("bigint")
-        down = F.call_function("div", F.try_subtract(number, F.pmod(number, F.lit(1000))), F.lit(1000))
+        rounded_down = F.call_function("div", F.try_subtract(number, F.pmod(number, F.lit(1000))), F.lit(1000))
         return (
             F.when(unit == "micros", number)
             .when(unit == "millis", F.try_multiply(number, F.lit(1000)))
-            .when(unit == "nanos", down)
+            .when(unit == "nanos", rounded_down)
         )
 
-    def _unfit(self, raw: Column, kind: T.DataType) -> Column | None:
-        """Whether a value, or one inside it, does not fit or is a null that may not be; None where all fit."""
-        if isinstance(kind, _AS_TEXT):
-            return raw.isNotNull() & self._converted(raw, kind, None).isNull()
-        if isinstance(kind, T.StructType):
-            tests = [self._unfit_part(raw.getField(part.name), part.dataType, part.nullable) for part in kind.fields]
-            inside = any_of(*tests)
+    def _find_misfit(self, raw: Column, type_: T.DataType) -> Column | None:
+        """Tests whether a value, or one inside it, does not fit or must not be null; None if all fit."""
+        if isinstance(type_, _AS_TEXT):
+            return raw.isNotNull() & self._convert(raw, type_, None).isNull()
+        if isinstance(type_, T.StructType):
+            tests = [
+                self._find_misfit_in_part(raw.getField(part.name), part.dataType, part.nullable)
+                for part in type_.fields
+            ]
+            inside = combine_tests(*tests)
             return None if inside is None else raw.isNotNull() & inside
-        if isinstance(kind, T.ArrayType):
-            return self._unfit_items(raw, kind.elementType, kind.containsNull)
-        if isinstance(kind, T.MapType):
-            return self._unfit_items(F.map_values(raw), kind.valueType, kind.valueContainsNull)
+        if isinstance(type_, T.ArrayType):
+            return self._find_misfit_in_items(raw, type_.elementType, type_.containsNull)
+        if isinstance(type_, T.MapType):
+            return self._find_misfit_in_items(F.map_values(raw), type_.valueType, type_.valueContainsNull)
         return None
 
-    def _unfit_part(self, raw: Column, kind: T.DataType, nullable: bool) -> Column | None:  # noqa: FBT001 - of a type
+    def _find_misfit_in_part(self, raw: Column, type_: T.DataType, nullable: bool) -> Column | None:  # noqa: FBT001 - of a type
         missing = None if nullable else raw.isNull()
-        return any_of(self._unfit(raw, kind), missing)
+        return combine_tests(self._find_misfit(raw, type_), missing)
 
-    def _unfit_items(self, raw: Column, kind: T.DataType, nullable: bool) -> Column | None:  # noqa: FBT001 - of a type
-        if nullable and not _holds_text(kind) and not _holds_required(kind):
+    def _find_misfit_in_items(self, raw: Column, type_: T.DataType, nullable: bool) -> Column | None:  # noqa: FBT001 - of a type
+        if nullable and not _holds_text(type_) and not _holds_required(type_):
             return None
 
         def is_unfit(item: Column) -> Column:
-            test = self._unfit_part(item, kind, nullable)
+            test = self._find_misfit_in_part(item, type_, nullable)
             assert test is not None
             return test
 
         return F.exists(raw, is_unfit)
 
 
-def _parts(kind: T.DataType) -> list[T.DataType]:
-    if isinstance(kind, T.StructType):
-        return [part.dataType for part in kind.fields]
-    if isinstance(kind, T.ArrayType):
-        return [kind.elementType]
-    return [kind.valueType] if isinstance(kind, T.MapType) else []
+def _list_parts(type_: T.DataType) -> list[T.DataType]:
+    if isinstance(type_, T.StructType):
+        return [part.dataType for part in type_.fields]
+    if isinstance(type_, T.ArrayType):
+        return [type_.elementType]
+    return [type_.valueType] if isinstance(type_, T.MapType) else []
 
 
-def _holds_text(kind: T.DataType) -> bool:
-    return isinstance(kind, _AS_TEXT) or any(map(_holds_text, _parts(kind)))
+def _holds_text(type_: T.DataType) -> bool:
+    return isinstance(type_, _AS_TEXT) or any(map(_holds_text, _list_parts(type_)))
 
 
-def _holds_required(kind: T.DataType) -> bool:
-    """Whether some value inside may not be null."""
+def _holds_required(type_: T.DataType) -> bool:
+    """Whether a value inside must not be null."""
     own = (
-        (isinstance(kind, T.StructType) and not all(part.nullable for part in kind.fields))
-        or (isinstance(kind, T.ArrayType) and not kind.containsNull)
-        or (isinstance(kind, T.MapType) and not kind.valueContainsNull)
+        (isinstance(type_, T.StructType) and not all(part.nullable for part in type_.fields))
+        or (isinstance(type_, T.ArrayType) and not type_.containsNull)
+        or (isinstance(type_, T.MapType) and not type_.valueContainsNull)
     )
-    return own or any(map(_holds_required, _parts(kind)))
+    return own or any(map(_holds_required, _list_parts(type_)))
 
 
-def _read_type(kind: T.DataType) -> T.DataType:
-    """What Spark is to read a value as: itself, with text for what is converted here, and nulls allowed everywhere."""
-    if isinstance(kind, T.StructType):
-        return T.StructType([T.StructField(part.name, _read_type(part.dataType)) for part in kind.fields])
-    if isinstance(kind, T.ArrayType):
-        return T.ArrayType(_read_type(kind.elementType))
-    if isinstance(kind, T.MapType):
-        return T.MapType(kind.keyType, _read_type(kind.valueType))
-    return T.StringType() if isinstance(kind, _AS_TEXT) else kind
+def _read_type(type_: T.DataType) -> T.DataType:
+    """Returns the type with which Spark reads a value: text for what is converted here, and nulls everywhere."""
+    if isinstance(type_, T.StructType):
+        return T.StructType([T.StructField(part.name, _read_type(part.dataType)) for part in type_.fields])
+    if isinstance(type_, T.ArrayType):
+        return T.ArrayType(_read_type(type_.elementType))
+    if isinstance(type_, T.MapType):
+        return T.MapType(type_.keyType, _read_type(type_.valueType))
+    return T.StringType() if isinstance(type_, _AS_TEXT) else type_

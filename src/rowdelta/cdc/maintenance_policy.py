@@ -1,4 +1,4 @@
-"""When a stream looks after its table: equality deletes become deletion vectors, and old snapshots go."""
+"""When a stream maintains its table: it resolves equality deletes and expires snapshots."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ log: Final = logging.getLogger("rowdelta")
 _TOTAL: Final = "total-equality-deletes"
 
 
-def live_equality_deletes(table: Table) -> int:
-    """Live equality deletes of the branch, by its newest snapshot."""
+def count_equality_deletes(table: Table) -> int:
+    """Returns the number of live equality deletes of the branch, from its newest snapshot."""
     head = table.metadata.head(table.branch)
     return 0 if head is None else int(head.summary.get(_TOTAL, 0))
 
 
 @dataclass(frozen=True)
 class ResolvePolicy:
-    """Resolves every so many commits, or when so many deletes are live, or never.
+    """Resolves after a number of commits, or at a number of live deletes, or never.
 
-    All is read from the table's history, so that it makes no difference whether a stream runs on or starts again.
+    It reads everything from the table's history, so that a restart of the stream makes no difference.
 
     Attributes:
         every: Commits between two resolves.
-        max_debt: Live equality deletes that are too many.
-        publish: The branch that is moved forward to every resolved state.
+        max_debt: The number of live equality deletes that starts a resolve.
+        publish: The branch that moves to every resolved state.
     """
 
     every: int | None = None
@@ -49,7 +49,7 @@ class ResolvePolicy:
             object.__setattr__(self, "every", PUBLISH_EVERY)
 
     def before_batch(self, table: Table) -> None:
-        """Brings the branch up to what others committed to the published one; not where it has more of its own."""
+        """Moves the branch to what others committed to the published one, unless it has unpublished commits."""
         if self.publish is None:
             return
         metadata = table.metadata
@@ -61,10 +61,10 @@ class ResolvePolicy:
             publish(table._handle, table.branch, published.id)  # noqa: SLF001 - a table's own stream
 
     def after_commit(self, table: Table, stream_id: str) -> bool:
-        """Resolves if it is time; returns whether it did. A conflict with other writers puts it off."""
-        often = self.every is not None and self._commits(table, stream_id) >= self.every
-        much = self.max_debt is not None and live_equality_deletes(table) >= self.max_debt
-        if not (often or much):
+        """Resolves if it is time; returns whether it did. After a conflict with other writers, it tries later."""
+        is_due = self.every is not None and self._count_commits(table, stream_id) >= self.every
+        is_full = self.max_debt is not None and count_equality_deletes(table) >= self.max_debt
+        if not (is_due or is_full):
             return False
         try:
             self.resolve(table)
@@ -74,7 +74,7 @@ class ResolvePolicy:
         return True
 
     def resolve(self, table: Table) -> None:
-        """Resolves what is live, and publishes it."""
+        """Resolves the live deletes and publishes the state."""
         table.resolve(publish=self.publish).execute()
 
     def is_behind(self, table: Table) -> bool:
@@ -84,11 +84,11 @@ class ResolvePolicy:
         metadata = table.refresh().metadata
         published, mine = metadata.head(self.publish), metadata.head(table.branch)
         if mine is None or (mine.parent_id is None and mine.summary.get("total-records") == "0"):
-            return False  # nothing has come yet
+            return False  # no batch has arrived yet
         return not metadata.descends(published, mine.id)
 
-    def _commits(self, table: Table, stream_id: str) -> int:
-        """Commits of the stream since the last state that was published, or that had no equality deletes."""
+    def _count_commits(self, table: Table, stream_id: str) -> int:
+        """Counts the stream's commits since the last state that was published or had no equality deletes."""
         metadata, count, snapshot = table.metadata, 0, None
         published = None if self.publish is None else metadata.head(self.publish)
         for snapshot in metadata.ancestors(metadata.head(table.branch)):
@@ -97,14 +97,15 @@ class ResolvePolicy:
                 return count
             count += snapshot.summary.get(STREAM) == stream_id
         was_expired = snapshot is not None and snapshot.parent_id is not None
-        return sys.maxsize if was_expired else count  # nobody knows how many there were
+        return sys.maxsize if was_expired else count  # their number is unknown
 
 
 @dataclass(frozen=True)
 class ExpirePolicy:
-    """Expires old snapshots every so many commits to the table, by the table's own limits, or never.
+    """Expires old snapshots after a number of commits to the table, by the table's own limits, or never.
 
-    Whoever commits them: sequence numbers count. A restart makes no difference, because a round begins at a multiple.
+    Commits of all writers count, by their sequence numbers. A restart makes no difference, because a round begins at a
+    multiple.
     """
 
     every: int | None = None
@@ -114,16 +115,16 @@ class ExpirePolicy:
             raise InputError(f"expire_every={self.every} is not a positive number")
 
     def check(self, table: Table) -> None:
-        """Refuses a table that may lose no file, before the stream begins."""
+        """Refuses a table whose files must not be removed, before the stream begins."""
         if self.every is not None:
             table.expire().check()
 
     def round(self, table: Table) -> int:
-        """The number of the round that the table is in."""
+        """Returns the number of the current round."""
         return 0 if self.every is None else table.metadata.last_sequence_number // self.every
 
     def expire(self, table: Table) -> int:
-        """Expires; returns how many snapshots are gone. What goes wrong puts it off."""
+        """Expires snapshots; returns their number. After an error, it tries later."""
         try:
             return table.expire().execute().snapshots_expired
         except RowDeltaError as error:

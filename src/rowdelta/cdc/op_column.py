@@ -1,4 +1,4 @@
-"""Plain rows of changes, with or without a column that says what was done."""
+"""Plain rows of changes, with or without a column for the operation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import TimestampType
 
-from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, first_reason, refused_values, row_as_json
+from rowdelta.cdc.records import (
+    AT,
+    BAD,
+    DELETED,
+    EXTRA,
+    ORDER,
+    RAW,
+    SKIP,
+    check_values,
+    first_reason,
+    write_row_as_json,
+)
 from rowdelta.errors import InputError
 from rowdelta.spark import quote
 
@@ -20,13 +31,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OpColumn:
-    """Rows by the names of the table's columns.
+    """Rows with the names of the table's columns.
 
     Attributes:
-        op: The column that says what was done; None where every row is an upsert.
-        upserts: Its values for rows that are inserted or replaced; upper and lower case are the same.
+        op: The column with the operation; None if every row is an upsert.
+        upserts: Its values for rows that are inserted or replaced, in upper or lower case.
         deletes: Its values for keys that are deleted.
-        at: The column with the time of a change, for the lag that progress shows.
+        at: The column with the time of a change, for the lag in the progress.
 
     Examples:
         >>> reader = rd.cdc.OpColumn(op="kind", deletes=("gone",))
@@ -41,11 +52,11 @@ class OpColumn:
 
     @property
     def aside(self) -> tuple[str, ...]:
-        """Columns of the source that serve the reader alone."""
+        """Columns of the source that only the reader uses."""
         return tuple(name for name in (self.op, self.at) if name is not None)
 
     def read(self, frame: DataFrame, shape: Shape) -> DataFrame:
-        """Records of a batch; see `Records.read`."""
+        """Reads the records of a batch; see `Records.read`."""
         for name in (self.op, self.at):
             if name is not None and not shape.names.find(name, frame.columns):
                 raise InputError(
@@ -54,18 +65,20 @@ class OpColumn:
         op = F.lit(None).cast("string") if self.op is None else F.lower(F.col(quote(self.op)).cast("string"))
         tests: list[tuple[Column, str | Column]] = []
         if self.op is not None:
-            strange = ~F.coalesce(op.isin(*(value.lower() for value in (*self.upserts, *self.deletes))), F.lit(False))
-            shown = F.coalesce(F.col(quote(self.op)).cast("string"), F.lit("null"))
-            tests.append((strange, F.concat(F.lit(f"unknown {self.op} "), shown)))
+            is_unknown = ~F.coalesce(
+                op.isin(*(value.lower() for value in (*self.upserts, *self.deletes))), F.lit(False)
+            )
+            value = F.coalesce(F.col(quote(self.op)).cast("string"), F.lit("null"))
+            tests.append((is_unknown, F.concat(F.lit(f"unknown {self.op} "), value)))
         deleted = shape.deletes(F.coalesce(op.isin(*(value.lower() for value in self.deletes)), F.lit(False)))
-        tests += refused_values(frame, shape, deleted)
+        tests += check_values(frame, shape, deleted)
         at = F.lit(None).cast(TimestampType()) if self.at is None else F.col(quote(self.at)).try_cast(TimestampType())
         return frame.select(
             "*",
             deleted.alias(DELETED),
             F.lit(None).cast("int").alias(ORDER),
             first_reason(*tests).alias(BAD),
-            row_as_json().alias(RAW),
+            write_row_as_json().alias(RAW),
             at.alias(AT),
             F.lit(False).alias(SKIP),
             F.lit(False).alias(EXTRA),

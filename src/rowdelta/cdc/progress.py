@@ -1,4 +1,4 @@
-"""What a stream did, batch by batch, told to whoever listens."""
+"""Reports the progress of a stream, batch by batch."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class BatchProgress:
     Attributes:
         stream_id: The stream.
         batch_id: The batch's number.
-        replayed: The table already had this batch, so that nothing was done.
-        records: Records that came; each is a change, a bad one, or one with nothing to do.
-        changes: Changes that were taken.
+        replayed: The table already had this batch, so nothing was done.
+        records: Records in the batch; each is a change, bad, or has nothing to do.
+        changes: Changes that were applied.
         skipped: Records with nothing to do, such as tombstones.
-        bad: Records that were refused, and are in quarantine.
+        bad: Records that were refused and are in quarantine.
         keys: Distinct keys.
         rows: Rows written.
         bytes: Bytes written, of rows and deletes.
         commits: Commits of this run so far.
-        lag_seconds: The age of the newest change when its commit was done; None where changes have no time.
+        lag_seconds: The age of the newest change after its commit; None if changes have no time.
         debt: Live equality deletes of the branch after the batch.
         resolved: Whether the stream resolved the deletes after this batch.
         expired: Snapshots that the stream expired after this batch.
-        snapshot_id: The snapshot of the batch; None when there was nothing to commit.
-        seconds: How long the batch took, resolving and expiring included.
+        snapshot_id: The snapshot of the batch; None if there was nothing to commit.
+        seconds: The duration of the batch, including resolve and expire.
 
     Examples:
         >>> print(BatchProgress("orders", 7, records=20, changes=20, keys=18, rows=17, bytes=5120, debt=180, seconds=1))
@@ -79,25 +79,25 @@ class BatchProgress:
         return f"batch {self.batch_id}: {', '.join(parts)}, {self.seconds:.1f} s"
 
 
-Listener = Callable[[BatchProgress], None]
+OnBatch = Callable[[BatchProgress], None]
 
 
-def tell(progress: BatchProgress, listeners: list[Listener]) -> None:
-    """Tells the log and every listener; one that fails does not stop the stream."""
+def report(progress: BatchProgress, listeners: list[OnBatch]) -> None:
+    """Reports progress to the log and every listener; one that fails does not stop the stream."""
     log.info("stream %s, %s", progress.stream_id, progress)
     for listener in listeners:
-        _tell(progress, listener)
+        _call(progress, listener)
 
 
-def _tell(progress: BatchProgress, listener: Listener) -> None:
+def _call(progress: BatchProgress, listener: OnBatch) -> None:
     try:
         listener(progress)
     except Exception:
         log.exception("a progress listener failed")
 
 
-def terminal_lines() -> list[Listener]:
-    """A line for each batch where someone looks at a terminal."""
+def make_terminal_listeners() -> list[OnBatch]:
+    """Returns a listener that prints a line for each batch, if stderr is a terminal."""
     if not sys.stderr.isatty():
         return []
     console = Console(stderr=True, highlight=True)

@@ -1,4 +1,4 @@
-"""Bad records: kept with the reason in a table of their own, or the end of the batch."""
+"""Bad records: they go to a separate table with their reasons, or fail the batch."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ if TYPE_CHECKING:
 
     from rowdelta.cdc.batch_marks import BatchMark
 
-_SHOWN: Final = 3
-_LONGEST: Final = 500
+_EXAMPLES: Final = 3
+_MAX_LENGTH: Final = 500
 _COLUMNS: Final = "stream_id string, batch_id bigint, reason string, record string, refused_at timestamp"
 
 
 @dataclass(frozen=True)
 class Quarantine:
-    """Where bad records go; without a table they fail the batch."""
+    """The table for bad records; without one they fail the batch."""
 
     spark: SparkSession
     table: str | None
 
-    def keep(self, bad: DataFrame, count: int, batch: BatchMark, *, again: bool) -> None:
-        """Keeps the bad records of a batch, each once.
+    def store(self, bad: DataFrame, count: int, batch: BatchMark, *, again: bool) -> None:
+        """Stores the bad records of a batch, each once.
 
         Args:
             bad: The records.
-            count: How many they are.
+            count: Their number.
             batch: The batch.
-            again: Whether the batch may have come before, so that some or all of its records are there already.
+            again: Whether the batch may have run before, so that the table may already have its records.
 
         Raises:
             InputError: There is no quarantine; nothing of the batch is in the table.
         """
         if self.table is None:
-            raise _refused(bad, count)
-        name = self._opened()
+            raise _make_error(bad, count)
+        name = self._open()
         records = bad.select(
             F.lit(batch.stream_id).alias("stream_id"),
             F.lit(batch.batch_id).cast("bigint").alias("batch_id"),
@@ -52,15 +52,15 @@ class Quarantine:
         )
         if again:
             mine = (F.col("stream_id") == batch.stream_id) & (F.col("batch_id") == batch.batch_id)
-            kept = self.spark.table(name).where(mine).drop("refused_at")
-            if not kept.isEmpty():
-                records = records.exceptAll(kept)
+            stored = self.spark.table(name).where(mine).drop("refused_at")
+            if not stored.isEmpty():
+                records = records.exceptAll(stored)
         writer = records.coalesce(1).withColumn("refused_at", F.current_timestamp()).writeTo(name)
         for key, value in batch.summary.items():
             writer = writer.option(f"snapshot-property.{key}", value)
         writer.append()
 
-    def _opened(self) -> str:
+    def _open(self) -> str:
         assert self.table is not None
         try:
             return TableHandle(self.spark, self.table).full_name
@@ -69,26 +69,26 @@ class Quarantine:
             return TableHandle(self.spark, self.table).full_name
 
 
-def quarantine_of(table: str) -> str:
-    """The name of a table's quarantine, where none is given.
+def name_quarantine(table: str) -> str:
+    """Returns the default name of a table's quarantine.
 
     Examples:
-        >>> quarantine_of("lake.db.orders"), quarantine_of("lake.db.`my orders`")
+        >>> name_quarantine("lake.db.orders"), name_quarantine("lake.db.`my orders`")
         ('lake.db.orders_quarantine', 'lake.db.`my orders_quarantine`')
     """
     return append_to_name(table, "_quarantine")
 
 
-def _refused(bad: DataFrame, count: int) -> InputError:
-    shown = [f"{row[BAD]}: {_short(row[RAW])}" for row in bad.select(BAD, RAW).limit(_SHOWN).collect()]
-    some = "" if count <= len(shown) else f", and {count - len(shown):,} more"
+def _make_error(bad: DataFrame, count: int) -> InputError:
+    examples = [f"{row[BAD]}: {_shorten(row[RAW])}" for row in bad.select(BAD, RAW).limit(_EXAMPLES).collect()]
+    more = "" if count <= len(examples) else f", and {count - len(examples):,} more"
     records = "record" if count == 1 else "records"
     return InputError(
-        f"{count:,} bad {records} in the batch: {'; '.join(shown)}{some}",
-        hint="mend the source, or keep them aside: on_bad='quarantine'",
+        f"{count:,} bad {records} in the batch: {'; '.join(examples)}{more}",
+        hint="repair the source, or set such records aside with on_bad='quarantine'",
     )
 
 
-def _short(record: str | None) -> str:
+def _shorten(record: str | None) -> str:
     text = "null" if record is None else record
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ... ({len(text):,} characters)"
+    return text if len(text) <= _MAX_LENGTH else f"{text[:_MAX_LENGTH]} ... ({len(text):,} characters)"

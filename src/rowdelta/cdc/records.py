@@ -1,4 +1,4 @@
-"""What every source of changes is turned into: records that fit a table, or that say why they do not."""
+"""Records, to which every source of changes is converted: they fit the table, or say why they do not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from rowdelta.cdc.value_checks import unfit
+from rowdelta.cdc.value_checks import find_misfit
 from rowdelta.spark import ANY_CASE, NameRule, quote
 from rowdelta.verbs import EXACT_TIMES
 
@@ -29,13 +29,13 @@ HELPERS: Final = (DELETED, ORDER, BAD, RAW, AT, SKIP, EXTRA)
 
 @dataclass(frozen=True)
 class Shape:
-    """What a reader must know of the table.
+    """What a reader needs to know about the table.
 
     Attributes:
         types: Its columns.
-        key: Which of them identify a row.
-        grows: Whether columns become wider where the changes are.
-        delete_when: What the caller takes for deletes, besides those that the reader knows.
+        key: The columns that identify a row.
+        grows: Whether columns are widened to the types of the changes.
+        delete_when: The caller's predicate for deletes, in addition to those of the format.
     """
 
     types: T.StructType
@@ -46,21 +46,21 @@ class Shape:
 
     @property
     def required(self) -> list[str]:
-        """Columns that may not be null."""
+        """Columns that must not be null."""
         return [column.name for column in self.types.fields if not column.nullable]
 
-    def deletes(self, known: Column) -> Column:
-        """What the reader knows as a delete, and what the caller does."""
-        return known if self.delete_when is None else known | given_deletes(self.delete_when)
+    def deletes(self, of_format: Column) -> Column:
+        """Tests for a delete: by the format, or by the caller's predicate."""
+        return of_format if self.delete_when is None else of_format | select_deletes(self.delete_when)
 
 
-def given_deletes(delete_when: str | Column) -> Column:
-    """A caller's predicate; it does not hold where it is null."""
+def select_deletes(delete_when: str | Column) -> Column:
+    """Tests the caller's predicate for deletes; null counts as false."""
     return F.coalesce(F.expr(delete_when) if isinstance(delete_when, str) else delete_when, F.lit(False))
 
 
 class Records(Protocol):
-    """Turns a batch of a source into records: what `format=` of `rd.cdc.stream()` takes.
+    """Converts batches of a source to records. `format=` of `rd.cdc.stream()` takes an implementation.
 
     Examples:
         >>> reader: rd.cdc.Records = rd.cdc.OpColumn(op="op", at="ts")
@@ -70,7 +70,7 @@ class Records(Protocol):
 
     @property
     def aside(self) -> tuple[str, ...]:
-        """Columns of the source that serve the reader alone.
+        """Columns of the source that only the reader uses.
 
         Examples:
             >>> rd.cdc.OpColumn(op="op").aside
@@ -78,13 +78,13 @@ class Records(Protocol):
         """
 
     def read(self, frame: DataFrame, shape: Shape) -> DataFrame:
-        """Records of a batch.
+        """Reads the records of a batch.
 
         Returns:
             Columns of the table, then `_rd_deleted` (the key is deleted), `_rd_order` (grows from change to change),
-            `_rd_bad` (why the record is refused, else null), `_rd_raw` (the record as it came), `_rd_at` (when the
-            change happened), `_rd_skip` (nothing to do, such as a tombstone) and `_rd_extra` (a second change that
-            comes out of the same record).
+            `_rd_bad` (why the record is refused, else null), `_rd_raw` (the record as it arrived), `_rd_at` (the time
+            of the change), `_rd_skip` (nothing to do, such as a tombstone) and `_rd_extra` (a second change from the
+            same record).
 
         Examples:
             >>> from rowdelta.cdc.records import Shape
@@ -94,13 +94,13 @@ class Records(Protocol):
         """
 
 
-def row_as_json() -> Column:
-    """A typed row as a JSON object, with times to the microsecond."""
+def write_row_as_json() -> Column:
+    """Writes a typed row as a JSON object, with times to the microsecond."""
     return F.to_json(F.struct("*"), EXACT_TIMES)
 
 
 def first_reason(*tests: tuple[Column, str | Column]) -> Column:
-    """The reason of the first test that holds, or null."""
+    """Returns the reason of the first test that holds, or null."""
     reason = F.lit(None).cast("string")
     for condition, text in reversed(tests):
         message = F.lit(text) if isinstance(text, str) else text
@@ -108,34 +108,35 @@ def first_reason(*tests: tuple[Column, str | Column]) -> Column:
     return reason
 
 
-def null_in(columns: Sequence[str], values: dict[str, Column]) -> list[tuple[Column, str]]:
-    """One test for each column that may not be null."""
+def check_nulls(columns: Sequence[str], values: dict[str, Column]) -> list[tuple[Column, str]]:
+    """Returns a test for each column that must not be null."""
     return [(values[name].isNull(), f"column {name!r} is null") for name in columns if name in values]
 
 
-def refused_values(frame: DataFrame, shape: Shape, deleted: Column) -> list[tuple[Column, str | Column]]:
-    """Tests of typed rows: a null where the table wants a value, and a value that its column cannot hold.
+def check_values(frame: DataFrame, shape: Shape, deleted: Column) -> list[tuple[Column, str | Column]]:
+    """Returns tests of typed rows: for nulls in required columns, and for values that do not fit their columns.
 
     Args:
-        frame: The rows, with columns by the names of the table's.
+        frame: The rows, with the names of the table's columns.
         shape: The table.
-        deleted: Whether a row stands for a delete, so that its key alone counts.
+        deleted: Whether a row is a delete, so that only its key counts.
     """
     fold = shape.names.fold
-    known = {fold(name): name for name in frame.columns}
-    given = {column.name: known[fold(column.name)] for column in shape.types.fields if fold(column.name) in known}
-    values = {name: F.col(quote(source)) for name, source in given.items()}
-    tests: list[tuple[Column, str | Column]] = [*null_in(shape.key, values)]
+    by_folded = {fold(name): name for name in frame.columns}
+    names = [column.name for column in shape.types.fields if fold(column.name) in by_folded]
+    sources = {name: by_folded[fold(name)] for name in names}
+    values = {name: F.col(quote(source)) for name, source in sources.items()}
+    tests: list[tuple[Column, str | Column]] = [*check_nulls(shape.key, values)]
     others = [name for name in shape.required if name not in shape.key]
-    tests += [(~deleted & test, reason) for test, reason in null_in(others, values)]
-    for name, source in given.items():
+    tests += [(~deleted & test, reason) for test, reason in check_nulls(others, values)]
+    for name, source in sources.items():
         have, want = frame.schema[source].dataType, shape.types[name].dataType
-        test = None if shape.grows and _widens(want, have) else unfit(values[name], have, want, shape.names)
+        test = None if shape.grows and _widens(want, have) else find_misfit(values[name], have, want, shape.names)
         if test is None:
             continue
         value = values[name] if isinstance(want, T.NumericType) else F.to_json(values[name])
-        shown = F.concat(F.lit(f"column {name!r} is {want.simpleString()}, but the value is "), value)
-        tests.append((test if name in shape.key else ~deleted & test, shown))
+        reason = F.concat(F.lit(f"column {name!r} is {want.simpleString()}, but the value is "), value)
+        tests.append((test if name in shape.key else ~deleted & test, reason))
     return tests
 
 

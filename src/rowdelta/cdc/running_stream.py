@@ -1,4 +1,4 @@
-"""A stream while it runs: which batch comes, whether the table has it already, and what is told of it."""
+"""A running stream: applies each batch once, and reports its progress."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pyspark.errors import PySparkException, StreamingQueryException
 
 from rowdelta._table import Table
 from rowdelta.cdc.batch import take_batch
-from rowdelta.cdc.batch_marks import BatchMark, last_number
-from rowdelta.cdc.maintenance_policy import live_equality_deletes
-from rowdelta.cdc.progress import BatchProgress, tell
+from rowdelta.cdc.batch_marks import BatchMark, find_last_number
+from rowdelta.cdc.maintenance_policy import count_equality_deletes
+from rowdelta.cdc.progress import BatchProgress, report
 from rowdelta.errors import CommitConflictError, RowDeltaError
-from rowdelta.spark import Py4JError, our_error
+from rowdelta.spark import Py4JError, translate_spark_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,8 +32,8 @@ _TRIES: Final = 5
 class _GivenUpError(Exception):
     """Ends a batch of a stream that was stopped.
 
-    Spark knows an interrupted batch by this text alone. It looks for it with a regular expression that overflows the
-    stack where the text goes on for long, as with a stack trace.
+    Spark recognises an interrupted batch only by this text. It uses a regular expression that overflows the stack on a
+    long text, such as a stack trace.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class _GivenUpError(Exception):
 
 
 def _is_interruption(error: BaseException | None) -> bool:
-    """Whether an error, or one that it comes from, is that of an interrupted thread or a cancelled job."""
+    """Whether an error or one of its causes is an interrupted thread or a cancelled job."""
     while error is not None:
         if any(word in str(error) for word in ("Interrupted", "ClosedByInterrupt", "cancelled")):
             return True
@@ -50,7 +50,7 @@ def _is_interruption(error: BaseException | None) -> bool:
 
 
 class RunningStream:
-    """A stream that has been started.
+    """A stream that was started.
 
     Examples:
         >>> stream = rd.cdc.stream(events, t, key="id", format="debezium", stream_id="orders")
@@ -67,7 +67,7 @@ class RunningStream:
 
     def __init__(self, stream: ChangeStream) -> None:
         self._stream = stream
-        # A table object of its own: what else is committed through the given one must not carry the mark of a batch.
+        # A separate table object: other commits through the caller's object must not get the mark of a batch.
         self._table = Table(stream.table._handle.on_branch(stream.table.branch))  # noqa: SLF001 - its own stream
         self._query: StreamingQuery | None = None
         self._ready = threading.Event()
@@ -82,22 +82,22 @@ class RunningStream:
 
     @property
     def query(self) -> StreamingQuery:
-        """Spark's own query."""
+        """Spark's query."""
         assert self._query is not None
         return self._query
 
     @property
     def stream_id(self) -> str:
-        """What commits of this stream are marked with; it stays the same through restarts."""
+        """The mark of this stream's commits. It stays the same after restarts."""
         return self._stream.stream_id or str(self.query.id)
 
     def started(self, query: StreamingQuery) -> None:
-        """Tells the batches which query they belong to."""
+        """Sets the query that the batches belong to."""
         self._query = query
         self._ready.set()
 
     def take(self, batch: DataFrame, batch_id: int) -> None:
-        """Called by Spark for each batch."""
+        """Applies a batch; Spark calls it."""
         try:
             with self._busy:
                 self._take(batch, batch_id)
@@ -105,10 +105,10 @@ class RunningStream:
             self._error = error
             if not self._is_stopped:
                 if isinstance(error, (PySparkException, Py4JError)):
-                    self._error = our_error(error, self._table._handle.spark)  # noqa: SLF001 - its own table
+                    self._error = translate_spark_error(error, self._table._handle.spark)  # noqa: SLF001 - its own table
                 raise
             if isinstance(error, RowDeltaError) and not _is_interruption(error):
-                raise error from None  # its causes would make the text long, see `_GivenUpError`
+                raise error from None  # its causes would make the text long; see `_GivenUpError`
             log.info("batch %d is given up with its stream: %s", batch_id, str(error).partition("\n")[0])
             raise _GivenUpError from None
 
@@ -125,34 +125,34 @@ class RunningStream:
         stream, table = self._stream, self._table.refresh()
         mark = BatchMark(self.stream_id, str(self.query.id), batch_id)
         if self._is_first:
-            self._done = last_number(table._handle, mark.stream_id, mark.query_id)  # noqa: SLF001 - a table's own stream
+            self._done = find_last_number(table._handle, mark.stream_id, mark.query_id)  # noqa: SLF001 - a table's own stream
         if self._done is not None and batch_id <= self._done:
-            self._tell(BatchProgress(self.stream_id, batch_id, replayed=True, commits=self._commits))
+            self._report(BatchProgress(self.stream_id, batch_id, replayed=True, commits=self._commits))
             return
         if self._round is None:
             self._round = stream.expiry.round(table)
         stream.policy.before_batch(table)
-        progress = self._taken(table, batch, mark)
+        progress = self._take_with_retries(table, batch, mark)
         self._done, self._is_first = batch_id, False
         if progress.snapshot_id is not None:
             self._commits += 1
             started = time.monotonic()
             if stream.policy.after_commit(table, mark.stream_id):
-                progress = replace(progress, resolved=True, debt=live_equality_deletes(table.refresh()))
-            expired = self._expired(table)
+                progress = replace(progress, resolved=True, debt=count_equality_deletes(table.refresh()))
+            expired = self._expire_if_due(table)
             progress = replace(progress, expired=expired, seconds=progress.seconds + time.monotonic() - started)
-        self._tell(replace(progress, commits=self._commits))
+        self._report(replace(progress, commits=self._commits))
 
-    def _expired(self, table: Table) -> int:
-        """Expires if it is time, and nothing waits to be published: snapshots lead from one branch to the other."""
+    def _expire_if_due(self, table: Table) -> int:
+        """Expires snapshots if it is time and nothing waits to be published: publishing needs the history."""
         policy, expiry = self._stream.policy, self._stream.expiry
         if expiry.round(table) == self._round or policy.is_behind(table):
             return 0
         self._round = expiry.round(table)
         return expiry.expire(table)
 
-    def _taken(self, table: Table, batch: DataFrame, mark: BatchMark) -> BatchProgress:
-        """Takes a batch; one that sets some columns alone reads the table, and another writer may have been faster."""
+    def _take_with_retries(self, table: Table, batch: DataFrame, mark: BatchMark) -> BatchProgress:
+        """Applies a batch; again after a conflict, because a batch that sets only some columns reads the table."""
         for _ in range(_TRIES - 1):
             try:
                 return take_batch(self._stream, table, batch, mark, again=self._is_first)
@@ -162,18 +162,17 @@ class RunningStream:
                 table.refresh()
         return take_batch(self._stream, table, batch, mark, again=True)
 
-    def _tell(self, progress: BatchProgress) -> None:
+    def _report(self, progress: BatchProgress) -> None:
         self.progress = [*self.progress[-99:], progress]
-        tell(progress, self._stream.listeners)
+        report(progress, self._stream.listeners)
 
     def await_termination(self, timeout: int | None = None) -> bool:
         """Waits until the stream stops, or for some seconds; returns whether it has stopped.
 
-        A stream that has come to its own end publishes what is left to publish. After `stop()` that is left to the
-        next start.
+        A stream that reaches its end publishes its last state. After `stop()`, the next start does that.
 
         Raises:
-            RowDeltaError: A batch failed, and nothing of it is in the table; or the source did, or what is called
+            RowDeltaError: A batch failed, and nothing of it is in the table; or the source failed, or the maintenance
                 after a batch.
         """
         try:
@@ -181,19 +180,19 @@ class RunningStream:
         except StreamingQueryException as error:
             if isinstance(self._error, RowDeltaError):
                 raise self._error from None  # its trace is Java's
-            if self._error is None:  # Spark failed outside of a batch, at the source for example
-                raise our_error(error, self._table._handle.spark) from None  # noqa: SLF001 - its own table
+            if self._error is None:  # Spark failed outside of a batch, for example in the source
+                raise translate_spark_error(error, self._table._handle.spark) from None  # noqa: SLF001 - its own table
             raise RowDeltaError(f"a batch failed: {type(self._error).__name__}: {self._error}") from self._error
         stopped = ended is None or bool(ended)
         if stopped:
-            with self._busy:  # a batch that is being given up has its mark on what is committed through this table
+            with self._busy:  # the mark of a batch that is being given up would be on the commit
                 if not self._is_given_up and self._stream.policy.is_behind(self._table):
                     self._stream.policy.resolve(self._table)
         return stopped
 
     def stop(self) -> None:
-        """Stops the stream; the batch that is being taken is given up, and comes again after a restart."""
+        """Stops the stream. The current batch is given up, and repeated after a restart."""
         self._is_given_up = True
         self.query.stop()
-        with self._busy:  # Spark does not wait for the part of a batch that runs in Python, such as its commit
+        with self._busy:  # Spark does not wait for the Python part of a batch, such as its commit
             pass

@@ -2,54 +2,26 @@
 
 from __future__ import annotations
 
-from rowdelta.change.apply_change import apply, commit_rows, files_removed, publish
+from rowdelta.change.apply_change import change_nothing, commit_and_refresh, commit_rows, count_removed_files, publish
 from rowdelta.change.assignments import Value, compute_assignments, find_default, name_new_value, to_column
-from rowdelta.change.copy_on_write import rewrite_files
-from rowdelta.change.key_batches import (
-    NULL_KEY_HINT,
-    HashedBatch,
-    IntegerBatch,
-    collect_hashed_batches,
-    collect_integer_batches,
-    has_many_keys,
-    measure_integer_keys,
-)
-from rowdelta.change.key_files import (
-    estimate_full_size,
-    key_values,
-    stage_key_rows,
-    write_hashed,
-    write_rows,
-    write_vector,
-)
+from rowdelta.change.file_positions import DroppedPartitionError, FilePositions, find_dropped_partition
+from rowdelta.change.key_batches import HashedBatch, IntegerBatch, collect_integer_batches
+from rowdelta.change.key_files import make_key_array, write_hashed, write_rows, write_vector
 from rowdelta.change.key_input import KeyInput, bind_keys
-from rowdelta.change.key_scope import choose_scope, sources_outside
-from rowdelta.change.key_writer import KeyDeletes, KeyWriter, summarise_key_deletes
-from rowdelta.change.merge_on_read import replace_rows, select_updated_rows
+from rowdelta.change.key_scope import choose_scope, find_sources_outside
+from rowdelta.change.key_writer import KeyDeletes, KeyWriter, describe_encodings, summarise_key_deletes
+from rowdelta.change.manifest_entries import partition_to_json, to_content_file
+from rowdelta.change.merge_on_read import select_updated_rows
 from rowdelta.change.operation import Operation, Plan, Result, ResultT, with_translated_errors
 from rowdelta.change.plan_steps import describe_mode, describe_without_deletes, estimate_scan
-from rowdelta.change.position_files import (
-    DELETION_VECTOR,
-    ROW_POSITION_ID,
-    as_content_file,
-    stored_partition,
-    write_position_file,
-    write_positions,
-)
+from rowdelta.change.position_deletes import write_positions
+from rowdelta.change.position_files import write_position_file
 from rowdelta.change.read_back import check_parquet
 from rowdelta.change.row_errors import REQUIRED_HINT, check_frame, make_row_error, refuse_null, translate_row_errors
-from rowdelta.change.row_positions import (
-    DroppedPartitionError,
-    FilePositions,
-    ListedFilesLocator,
-    RowLocator,
-    can_collect_rows,
-    choose_locator,
-    collect_positions_in,
-    dropped_partition,
-    read_target_rows,
-)
+from rowdelta.change.row_locators import ListedFilesLocator, RowLocator, collect_positions_in
+from rowdelta.change.staging import stage_change
 from rowdelta.change.stored_values import fits_unchanged, store_typed_value
+from rowdelta.change.target_rows import can_collect_rows, choose_locator, read_target_rows
 from rowdelta.change.target_snapshot import (
     FILE,
     LAST_UPDATED,
@@ -61,13 +33,13 @@ from rowdelta.change.target_snapshot import (
     find_mode,
     open_target,
 )
+from rowdelta.change.vector_files import DELETION_VECTOR, ROW_POSITION_ID
 
 __all__ = [
     "DELETION_VECTOR",
     "FILE",
     "LAST_UPDATED",
     "LINEAGE_VERSION",
-    "NULL_KEY_HINT",
     "POSITION",
     "REQUIRED_HINT",
     "ROW_ID",
@@ -87,47 +59,43 @@ __all__ = [
     "RowLocator",
     "Target",
     "Value",
-    "apply",
-    "as_content_file",
     "bind_keys",
     "can_collect_rows",
+    "change_nothing",
     "check_frame",
     "check_parquet",
     "choose_locator",
     "choose_scope",
-    "collect_hashed_batches",
     "collect_integer_batches",
     "collect_positions_in",
+    "commit_and_refresh",
     "commit_rows",
     "compute_assignments",
+    "count_removed_files",
+    "describe_encodings",
     "describe_mode",
     "describe_without_deletes",
-    "dropped_partition",
-    "estimate_full_size",
     "estimate_scan",
-    "files_removed",
     "find_default",
+    "find_dropped_partition",
     "find_isolation",
     "find_mode",
+    "find_sources_outside",
     "fits_unchanged",
-    "has_many_keys",
-    "key_values",
+    "make_key_array",
     "make_row_error",
-    "measure_integer_keys",
     "name_new_value",
     "open_target",
+    "partition_to_json",
     "publish",
     "read_target_rows",
     "refuse_null",
-    "replace_rows",
-    "rewrite_files",
     "select_updated_rows",
-    "sources_outside",
-    "stage_key_rows",
+    "stage_change",
     "store_typed_value",
-    "stored_partition",
     "summarise_key_deletes",
     "to_column",
+    "to_content_file",
     "translate_row_errors",
     "with_translated_errors",
     "write_hashed",

@@ -1,4 +1,4 @@
-"""Copy-on-write: the files that a change touches are written anew without the old rows."""
+"""Copy-on-write: rewrites the files that a change touches, without the old rows."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.change.target_snapshot import FILE, POSITION, list_written_columns
 from rowdelta.codec import bitmap_to_numpy
 from rowdelta.errors import CommitConflictError
-from rowdelta.iceberg import RowChange, later_deletes, parent_files, stage_rows
-from rowdelta.spark import arrow_frame, select_sql, sql_column
+from rowdelta.iceberg import RowChange, find_later_deletes, read_parent_files, stage_rows
+from rowdelta.spark import make_frame_from_arrow, parse_column, select_sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyspark.sql import Column, DataFrame
 
-    from rowdelta.change.row_positions import FilePositions
+    from rowdelta.change.file_positions import FilePositions
     from rowdelta.change.target_snapshot import Target
-    from rowdelta.iceberg import Uncommitted, Validation
+    from rowdelta.iceberg import UncommittedSnapshot, Validation
 
 
 def rewrite_files(
     target: Target, touched: Sequence[FilePositions], new_rows: DataFrame | None, validation: Validation
 ) -> RowChange:
-    """Writes what stays of the touched files, and the new rows, into new files that replace them.
+    """Writes the remaining rows of the touched files, and the new rows, to files that replace them.
 
-    Rows that stay keep their lineage. Deletes that other writers add meanwhile to a touched file are a conflict.
+    Remaining rows keep their lineage. If another writer deletes rows of a touched file meanwhile, that is a conflict.
     """
     handle = target.handle
     with handle.scratch.action():
-        kept = select_sql(_kept_rows(target, touched), *list_written_columns(target))
-        frame = kept if new_rows is None else kept.unionByName(new_rows)
+        remaining = select_sql(_remaining_rows(target, touched), *list_written_columns(target))
+        frame = remaining if new_rows is None else remaining.unionByName(new_rows)
         staged = stage_rows(handle, frame)
-    further = _no_later_deletes(target, frozenset(file.path for file in touched))
+    further = _forbid_later_deletes(target, frozenset(file.path for file in touched))
     return RowChange(
         rows=staged,
         removed_rows=[file.data_file for file in touched],
@@ -45,42 +45,43 @@ def rewrite_files(
     )
 
 
-def _no_later_deletes(target: Target, paths: frozenset[str]) -> Callable[[Uncommitted], None]:
-    """A check that nobody deleted rows of the touched files since, whichever rows: each of them is written anew.
+def _forbid_later_deletes(target: Target, paths: frozenset[str]) -> Callable[[UncommittedSnapshot], None]:
+    """Makes a check that no other writer has deleted rows of the touched files since.
 
-    A new file is younger than the deletes, so none of them would apply to the copies. Iceberg looks only at deletes of
-    rows that the change itself is about; and it may have left the others out of the snapshot that is to be committed,
-    since their files go.
+    A later delete would not apply to the new files, which are younger. Iceberg checks only deletes of rows that match
+    the change; it may even drop the others from the new snapshot, since their data files are removed.
     """
     read = target.files
     assert read is not None
 
-    def check(made: Uncommitted) -> None:
+    def check(made: UncommittedSnapshot) -> None:
         later = (
-            [] if made.parent_id == read.snapshot.id else later_deletes(made.handle, read, parent_files(made), paths)
+            []
+            if made.parent_id == read.snapshot.id
+            else find_later_deletes(made.handle, read, read_parent_files(made), paths)
         )
         if later:
             raise CommitConflictError(
-                f"another writer changed the same data: {later[0].path} deletes rows of files that are written anew",
+                f"another writer changed the same data: {later[0].path} deletes rows of files that are rewritten",
                 hint="run it again",
             )
 
     return check
 
 
-def _kept_rows(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
-    """The live rows of the touched files that are not among the touched rows."""
+def _remaining_rows(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
+    """Selects the live rows of the touched files that are not touched themselves."""
     rows = target.rows(only={file.path for file in touched})
     return rows.join(F.broadcast(_positions_frame(target, touched)), _is_touched(), "left_anti")
 
 
 def _is_touched() -> Column:
-    same_block = (F.col(FILE) == F.col("__rd_touched")) & (sql_column(f"{POSITION} >> 6") == F.col("__rd_block"))
-    return same_block & sql_column(f"getbit(__rd_word, cast({POSITION} & 63 as int)) = 1")
+    same_block = (F.col(FILE) == F.col("__rd_touched")) & (parse_column(f"{POSITION} >> 6") == F.col("__rd_block"))
+    return same_block & parse_column(f"getbit(__rd_word, cast({POSITION} & 63 as int)) = 1")
 
 
 def _positions_frame(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
-    """Positions as 64-bit words, by file and block."""
+    """Makes a frame of positions: 64-bit words by file and block."""
     tables = []
     for file in touched:
         positions = bitmap_to_numpy(file.positions).astype(np.int64)
@@ -88,4 +89,4 @@ def _positions_frame(target: Target, touched: Sequence[FilePositions]) -> DataFr
         words = np.bitwise_or.reduceat(np.uint64(1) << (positions & 63).astype(np.uint64), starts).view(np.int64)
         paths = pa.repeat(pa.scalar(file.path), len(starts))
         tables.append(pa.table({"__rd_touched": paths, "__rd_block": positions[starts] >> 6, "__rd_word": words}))
-    return arrow_frame(target.handle.spark, pa.concat_tables(tables))
+    return make_frame_from_arrow(target.handle.spark, pa.concat_tables(tables))

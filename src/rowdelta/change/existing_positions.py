@@ -1,4 +1,4 @@
-"""What was deleted of data files before, by deletion vectors or by position deletes from the time before these."""
+"""The positions that are deleted already: by deletion vectors, or by older position delete files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rowdelta.codec import bitmap_from_sorted, sorted_distinct
-from rowdelta.iceberg import position_rows
+from rowdelta.iceberg import read_positions
 from rowdelta.read import read_vectors
 
 if TYPE_CHECKING:
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 def read_existing_positions(handle: TableHandle, files: SnapshotFiles, paths: AbstractSet[str]) -> dict[str, BitMap64]:
-    """The positions that a snapshot has deleted of some data files, by path."""
+    """Reads the positions of some data files that a snapshot has deleted, by path."""
     vectors = [e for e in files.position_deletes if e.is_deletion_vector and e.referenced_data_file in paths]
-    found = read_vectors(handle, vectors)
-    return found | _of_position_files(handle, files, paths - found.keys())
+    by_path = read_vectors(handle, vectors)
+    return by_path | _read_position_files(handle, files, paths - by_path.keys())
 
 
-def _of_position_files(handle: TableHandle, files: SnapshotFiles, paths: AbstractSet[str]) -> dict[str, BitMap64]:
-    """What older position delete files say of data files that get their first vector."""
+def _read_position_files(handle: TableHandle, files: SnapshotFiles, paths: AbstractSet[str]) -> dict[str, BitMap64]:
+    """Reads older position delete files, for data files that get their first vector."""
     older = [entry for entry in files.position_deletes if not entry.is_deletion_vector]
     relevant = [e for e in older if e.referenced_data_file is None or e.referenced_data_file in paths]
     if not relevant or not paths:
         return {}
-    rows = position_rows(handle, files, relevant)
+    rows = read_positions(handle, files, relevant)
     table = rows.where(rows["file_path"].isin(list(paths))).toArrow()
     if not table.num_rows:
         return {}

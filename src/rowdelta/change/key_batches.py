@@ -1,4 +1,4 @@
-"""Keys as arrays in memory, one batch per partition, ready for an encoding to be chosen and written."""
+"""Keys as arrays in memory, one batch for each partition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rowdelta.change.row_errors import translate_row_errors
 from rowdelta.codec import sorted_distinct
 from rowdelta.encoding import BatchStatistics
 from rowdelta.read import integer_sql, locate_bit, unpack_words
-from rowdelta.spark import plain_values, select_sql, size_in_bytes
+from rowdelta.spark import convert_to_plain_values, estimate_size, select_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from rowdelta.change.key_input import KeyInput
 
 
-# A frame of this size in memory; of one that has not been computed, Spark guesses from its sources.
+# The size of a frame in memory. If it has not been computed, Spark estimates it from its sources.
 _FEW_BYTES: Final = 64 << 20
-_UNKNOWN_BYTES: Final = 1 << 50  # what Spark thinks of a frame whose size it cannot know
+_UNKNOWN_BYTES: Final = 1 << 50  # what Spark assumes for a frame of unknown size
 NULL_KEY_HINT: Final = "no row can match it: filter such keys out"
 
 
@@ -41,7 +41,7 @@ class IntegerBatch:
     partition: tuple[Any, ...]
     keys: npt.NDArray[np.int64]
     has_null: bool
-    rows: int = 0  # more than there are keys where a key came twice
+    rows: int = 0  # more than keys if a key occurs twice
 
     @property
     def count(self) -> int:
@@ -50,7 +50,7 @@ class IntegerBatch:
 
     @property
     def statistics(self) -> BatchStatistics:
-        """What the choice of an encoding looks at."""
+        """What the choice of an encoding depends on."""
         low, high = (int(self.keys[0]), int(self.keys[-1])) if len(self.keys) else (None, None)
         return BatchStatistics(len(self.keys), low, high, has_null=self.has_null)
 
@@ -65,16 +65,16 @@ class HashedBatch:
 
 
 def has_many_keys(keys: KeyInput) -> bool:
-    """Whether keys are known to be more than the driver should hold one by one."""
-    return _FEW_BYTES < size_in_bytes(keys.frame) < _UNKNOWN_BYTES
+    """Whether Spark estimates more keys than the driver should hold one by one."""
+    return _FEW_BYTES < estimate_size(keys.frame) < _UNKNOWN_BYTES
 
 
 def measure_integer_keys(keys: KeyInput) -> list[BatchStatistics]:
-    """What the choice of an encoding looks at, by partition. No key is collected; one that comes twice counts twice."""
+    """Measures keys by partition, and collects none. A key that occurs twice counts twice."""
     number, parts = integer_sql(keys.columns[0], "k0"), keys.partition_names
-    found = select_sql(keys.frame, *parts, f"{number} as k").groupBy(*parts)
+    grouped = select_sql(keys.frame, *parts, f"{number} as k").groupBy(*parts)
     with translate_row_errors(NULL_KEY_HINT):
-        rows = found.agg(
+        rows = grouped.agg(
             F.count("k").alias("count"),
             F.min("k").alias("low"),
             F.max("k").alias("high"),
@@ -88,12 +88,12 @@ def measure_integer_keys(keys: KeyInput) -> list[BatchStatistics]:
 
 
 def collect_integer_batches(keys: KeyInput) -> list[IntegerBatch]:
-    """Collects an integer key: few as they are, many as one 64-bit word for every 64 neighbouring keys."""
+    """Collects integer keys: few one by one, many as one 64-bit word for every 64 neighbours."""
     number = integer_sql(keys.columns[0], "k0")
-    if size_in_bytes(keys.frame) <= _FEW_BYTES:
-        return _collected(keys, number)
+    if estimate_size(keys.frame) <= _FEW_BYTES:
+        return _collect_small_batch(keys, number)
     parts = keys.partition_names
-    # A task for each core is enough: what follows is one shuffle of few words, which costs by the task.
+    # A task for each core is enough: the shuffle that follows moves few words, and its cost grows with the tasks.
     frame = keys.frame.coalesce(keys.frame.sparkSession.sparkContext.defaultParallelism)
     block, bit = locate_bit("k")
     numbers = select_sql(frame, *parts, f"{number} as k")
@@ -101,25 +101,25 @@ def collect_integer_batches(keys: KeyInput) -> list[IntegerBatch]:
     with translate_row_errors(NULL_KEY_HINT):
         table = words.groupBy(*parts, "block").agg(F.bit_or("bit").alias("word"), F.count("*").alias("rows")).toArrow()
     batches = []
-    for partition, rows in _by_partition(table, parts):
+    for partition, rows in _split_by_partition(table, parts):
         blocks = rows["block"].combine_chunks()
         nulls = blocks.is_null().to_numpy(zero_copy_only=False)
         word = rows["word"].fill_null(0).combine_chunks().to_numpy()
-        found = unpack_words(blocks.fill_null(0).to_numpy()[~nulls], word[~nulls])
-        batches.append(IntegerBatch(partition, found, bool(nulls.any()), int(pc.sum(rows["rows"]).as_py())))
+        unpacked = unpack_words(blocks.fill_null(0).to_numpy()[~nulls], word[~nulls])
+        batches.append(IntegerBatch(partition, unpacked, bool(nulls.any()), int(pc.sum(rows["rows"]).as_py())))
     return batches
 
 
-def _collected(keys: KeyInput, number: str) -> list[IntegerBatch]:
-    """Keys of a batch that is small: to make them distinct here takes less time than a shuffle does."""
+def _collect_small_batch(keys: KeyInput, number: str) -> list[IntegerBatch]:
+    """Collects the keys of a small batch: it takes less time to make them distinct here than in a shuffle."""
     parts = keys.partition_names
     with translate_row_errors(NULL_KEY_HINT):
         table = select_sql(keys.frame, *parts, f"{number} as k").toArrow()
     batches = []
-    for partition, rows in _by_partition(table, parts):
+    for partition, rows in _split_by_partition(table, parts):
         column = rows["k"].combine_chunks()
-        found = sorted_distinct(column.drop_null().to_numpy())
-        batches.append(IntegerBatch(partition, found, column.null_count > 0, rows.num_rows))
+        distinct = sorted_distinct(column.drop_null().to_numpy())
+        batches.append(IntegerBatch(partition, distinct, column.null_count > 0, rows.num_rows))
     return batches
 
 
@@ -132,11 +132,11 @@ def collect_hashed_batches(keys: KeyInput) -> list[HashedBatch]:
     ids = [str(column.id) for column in keys.columns]
     return [
         HashedBatch(partition, rows.select(names).rename_columns(ids), rows["hash"].to_numpy())
-        for partition, rows in _by_partition(table, parts)
+        for partition, rows in _split_by_partition(table, parts)
     ]
 
 
-def _by_partition(table: pa.Table, parts: list[str]) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
+def _split_by_partition(table: pa.Table, parts: list[str]) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
     if not table.num_rows:
         return
     if not parts:
@@ -146,10 +146,10 @@ def _by_partition(table: pa.Table, parts: list[str]) -> Iterator[tuple[tuple[Any
     for name in parts:
         values = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
         codes = codes * (len(values.dictionary) + 1) + values.indices.to_numpy()
-        codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)  # keeps the numbers small
+        codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)  # keeps the codes small
     order = np.argsort(codes, kind="stable")
     table = table.take(pa.array(order))
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1)).tolist()
     for start, end in zip(starts, [*starts[1:], table.num_rows], strict=True):
         rows = table.slice(start, end - start)
-        yield tuple(plain_values(rows[name].slice(0, 1))[0] for name in parts), rows
+        yield tuple(convert_to_plain_values(rows[name].slice(0, 1))[0] for name in parts), rows

@@ -1,4 +1,4 @@
-"""Delete files for keys: what each encoding writes."""
+"""Writes keys to delete files, in each encoding."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rowdelta.codec import (
     EqualityDeleteVector,
     PuffinWriter,
     bitmap_from_sorted,
-    encode_edv_file,
-    encode_hashed,
+    encode_equality_vector_file,
+    encode_hash_map,
     get_codec,
     read_blob,
     read_puffin,
@@ -28,7 +28,7 @@ from rowdelta.codec import (
 from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.iceberg import ContentFile, NewDelete, stage_key_files
 from rowdelta.read import INTEGER_TYPES
-from rowdelta.spark import json_values, select_sql
+from rowdelta.spark import convert_to_json_values, select_sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,20 +54,22 @@ def write_vector(handle: TableHandle, keys: KeyInput, batch: IntegerBatch, choic
         contains_null=batch.has_null,
         partition_spec_id=-1 if spec.is_unpartitioned else spec.id,
     )
-    return _write(handle, keys, batch, encode_edv_file(vector, created_by=CREATED_BY), DeleteEncoding.DELETION_VECTOR)
+    return _write(
+        handle, keys, batch, encode_equality_vector_file(vector, created_by=CREATED_BY), DeleteEncoding.DELETION_VECTOR
+    )
 
 
-def key_values(batch: IntegerBatch, column: Field) -> pa.Array:
-    """The keys of a batch as values of their column, a null last."""
-    kind = INTEGER_TYPES[column.type_name]
-    values = pa.array(batch.keys).cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)  # noqa: PLR2004
-    return pa.concat_arrays([values, pa.nulls(1, kind)]) if batch.has_null else values
+def make_key_array(batch: IntegerBatch, column: Field) -> pa.Array:
+    """Makes values of the column from the keys of a batch, with a null last."""
+    arrow_type = INTEGER_TYPES[column.type_name]
+    values = pa.array(batch.keys).cast(pa.int32() if arrow_type.bit_width == 32 else pa.int64()).cast(arrow_type)  # noqa: PLR2004
+    return pa.concat_arrays([values, pa.nulls(1, arrow_type)]) if batch.has_null else values
 
 
 def write_rows(handle: TableHandle, keys: KeyInput, batch: IntegerBatch) -> NewDelete:
-    """Writes a standard equality delete file of an integer key: sorted, distinct, delta-encoded, nothing else in it."""
+    """Writes integer keys to a standard equality delete file: sorted, distinct and delta-encoded."""
     column = keys.columns[0]
-    values = key_values(batch, column)
+    values = make_key_array(batch, column)
     id_of = {"PARQUET:field_id": str(column.id)}
     schema = pa.schema([pa.field(column.name, values.type, nullable=not column.required, metadata=id_of)])
     sink = pa.BufferOutputStream()
@@ -86,13 +88,13 @@ def _write(
     handle: TableHandle, keys: KeyInput, batch: IntegerBatch, data: bytes, encoding: DeleteEncoding
 ) -> NewDelete:
     column = keys.columns[0]
-    kind, suffix = ("PARQUET", "parquet") if encoding is DeleteEncoding.FULL_ROW else ("PUFFIN", "puffin")
+    file_format, suffix = ("PARQUET", "parquet") if encoding is DeleteEncoding.FULL_ROW else ("PUFFIN", "puffin")
     path = handle.new_data_location(f"{uuid.uuid4()}-equality-deletes.{suffix}")
     count = len(batch.keys) + batch.has_null
     bounds = [{column.id: _bound(column, int(batch.keys[at]))} for at in (0, -1)] if len(batch.keys) else [None, None]
     file = ContentFile(
         path=path,
-        file_format=kind,
+        file_format=file_format,
         record_count=count,
         file_size_in_bytes=len(data),
         content=FileContent.EQUALITY,
@@ -104,16 +106,16 @@ def _write(
         upper_bounds=bounds[1],
         equality_ids=[column.id],
     )
-    if kind == "PUFFIN":
-        file = _located(handle, file, keys.columns, data)
+    if file_format == "PUFFIN":
+        file = _add_blob_place(handle, file, keys.columns, data)
     else:
         check_parquet(file, data)
     handle.io.write(path, data)
     return NewDelete(file, encoding)
 
 
-def _located(handle: TableHandle, file: ContentFile, columns: Sequence[Field], data: bytes) -> ContentFile:
-    """Adds where the blob is. Iceberg also wants a data file of every Puffin delete; the file itself will do."""
+def _add_blob_place(handle: TableHandle, file: ContentFile, columns: Sequence[Field], data: bytes) -> ContentFile:
+    """Adds the place of the blob. Iceberg requires a data file for every Puffin delete: the file itself serves."""
     written = read_puffin(BytesSource(data))
     (blob,) = written.blobs
     check_stored_keys(file, columns, blob, read_blob(BytesSource(data), blob))
@@ -122,7 +124,7 @@ def _located(handle: TableHandle, file: ContentFile, columns: Sequence[Field], d
 
 
 def _partition(handle: TableHandle, keys: KeyInput, batch: IntegerBatch | HashedBatch) -> list[Any]:
-    return json_values(handle.metadata.partition_types.get(keys.spec.id, ()), batch.partition)
+    return convert_to_json_values(handle.metadata.partition_types.get(keys.spec.id, ()), batch.partition)
 
 
 def _bound(column: Field, value: int) -> bytes:
@@ -130,9 +132,9 @@ def _bound(column: Field, value: int) -> bytes:
 
 
 def write_hashed(handle: TableHandle, keys: KeyInput, batch: HashedBatch) -> NewDelete:
-    """Writes a hash map of keys of any type: a bitmap of hashes, and the keys themselves."""
+    """Writes keys of any type as a hash map: a bitmap of their hashes, and the keys themselves."""
     ids = [column.id for column in keys.columns]
-    payload = encode_hashed(batch.hashes, batch.keys)
+    payload = encode_hash_map(batch.hashes, batch.keys)
     properties = {
         "equality-field-ids": ",".join(map(str, ids)),
         "cardinality": str(batch.keys.num_rows),
@@ -153,13 +155,13 @@ def write_hashed(handle: TableHandle, keys: KeyInput, batch: HashedBatch) -> New
         partition=_partition(handle, keys, batch),
         equality_ids=ids,
     )
-    file = _located(handle, file, keys.columns, data)
+    file = _add_blob_place(handle, file, keys.columns, data)
     handle.io.write(path, data)
     return NewDelete(file, DeleteEncoding.HASH_MAP)
 
 
 def stage_key_rows(handle: TableHandle, keys: KeyInput) -> list[NewDelete]:
-    """Writes standard equality delete files of any key, in parallel by Iceberg's own writer: sorted and distinct."""
+    """Writes keys of any type to standard equality delete files, sorted and distinct, with Iceberg's own writer."""
     ids = [column.id for column in keys.columns]
     carried = list(dict.fromkeys([*keys.columns, *keys.sources]))
     names = [f"k{ids.index(c.id)}" if c.id in ids else f"s{keys.sources.index(c)}" for c in carried]
@@ -173,14 +175,14 @@ def stage_key_rows(handle: TableHandle, keys: KeyInput) -> list[NewDelete]:
 
 
 def _position(handle: TableHandle, column: Field) -> int:
-    return [known.id for known in handle.metadata.schema.fields].index(column.id)
+    return [field.id for field in handle.metadata.schema.fields].index(column.id)
 
 
 def _as_equality_delete(file: ContentFile, ids: list[int]) -> ContentFile:
-    """A staged file as a delete, with the metrics of its key alone.
+    """Makes a delete of a staged file, with the metrics of its key alone.
 
-    Iceberg skips delete files whose bounds a query's filter excludes. The values of other columns say nothing about
-    the rows that are deleted: they only led the file into its partition.
+    Iceberg skips a delete file if the filter of a query excludes its bounds. The values of other columns must not
+    count: they only determined the partition.
     """
     return replace(
         file,
@@ -202,7 +204,7 @@ def _of_key(metric: Mapping[int, Metric] | None, ids: list[int]) -> dict[int, Me
 
 
 def estimate_full_size(handle: TableHandle, records: int) -> int | None:
-    """What delete files with the whole rows would take, by the average row of the table; None for an empty table."""
+    """Estimates delete files with whole rows from the average row of the table; None for an empty table."""
     head = handle.snapshot()
     summary: dict[str, Any] = head.summary if head is not None else {}
     rows, size = int(summary.get("total-records", 0)), int(summary.get("total-files-size", 0))

@@ -1,4 +1,4 @@
-"""The keys that a caller gives: checked against the table, and bound to the partitions that they are for."""
+"""The keys of a caller, checked against the table and bound to partitions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.change.key_scope import choose_scope
 from rowdelta.change.row_errors import refuse_null
 from rowdelta.errors import InputError
-from rowdelta.iceberg import PartitionSpec, unpartitioned_spec
-from rowdelta.spark import quote, sql_column
+from rowdelta.iceberg import PartitionSpec, ensure_unpartitioned_spec
+from rowdelta.spark import parse_column, quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg import Field, TableHandle
 
-# What Spark calls the types that may be widened to a column's type without losing anything.
+# Types that can be widened to the type of a column without loss, by their names in Spark.
 _WIDENS: Final = {
     "bigint": {"int", "smallint", "tinyint"},
     "int": {"smallint", "tinyint"},
@@ -34,12 +34,12 @@ class KeyInput:
     """Checked keys.
 
     Attributes:
-        frame: Columns `k0`, `k1`, ... (the key), then `s0`, `s1`, ... (what the partition is made of), then `p0`, ...
-            (the partition itself), all with the types of the table.
+        frame: Columns `k0`, `k1`, ... (the key), `s0`, `s1`, ... (the sources of the partition), and `p0`, ... (the
+            partition), all with the types of the table.
         columns: The columns that rows are deleted by, in the order of `k0`, `k1`, ...
-        spec: The partition spec of the deletes; an unpartitioned one stands for the whole table.
-        sources: The columns that partitions are made of, in the order of `s0`, `s1`, ...
-        scope_reason: Why the deletes are for the whole table, where `scope="auto"` decided so.
+        spec: The partition spec of the deletes; an unpartitioned one means the whole table.
+        sources: The source columns of partitions, in the order of `s0`, `s1`, ...
+        scope_reason: Why the deletes are for the whole table, if `scope="auto"` decided so.
     """
 
     frame: DataFrame
@@ -55,21 +55,21 @@ class KeyInput:
 
     @property
     def partition_names(self) -> list[str]:
-        """`p0`, `p1`, ..., none where the deletes are for the whole table."""
+        """`p0`, `p1`, ...; none if the deletes are for the whole table."""
         return [] if self.spec.is_unpartitioned else [f"p{index}" for index in range(len(self.spec.fields))]
 
     @property
     def adds_spec(self) -> bool:
-        """Whether the table has no spec without partitions yet, and these keys need one."""
+        """Whether these keys need a spec without partitions that the table does not have yet."""
         return self.spec is _SPEC_TO_BE_ADDED
 
     def with_spec(self, handle: TableHandle) -> KeyInput:
-        """The same keys under a spec that the table has; adds it if need be."""
-        return replace(self, spec=unpartitioned_spec(handle)) if self.adds_spec else self
+        """Binds the keys to a spec of the table; adds the spec if needed."""
+        return replace(self, spec=ensure_unpartitioned_spec(handle)) if self.adds_spec else self
 
 
 def bind_keys(handle: TableHandle, keys: DataFrame, key: str | Sequence[str], scope: str) -> KeyInput:
-    """Checks that a frame has the key columns, with fitting types, and what its partitions need.
+    """Checks that a frame has the key columns, and the sources of partitions, with fitting types.
 
     Raises:
         InputError: A column is missing, of another type, or cannot be a key.
@@ -83,18 +83,18 @@ def bind_keys(handle: TableHandle, keys: DataFrame, key: str | Sequence[str], sc
         raise InputError(f"the key {names} names a column twice")
     for column in columns:
         _check_type(column)
-    spec, reason = _place(handle, keys, columns, scope)
+    spec, reason = _find_spec(handle, keys, columns, scope)
     parts = [] if spec.is_unpartitioned else [part for part in spec.fields if part.transform != "void"]
     sources = tuple(schema.by_id[source] for source in dict.fromkeys(part.source_id for part in parts))
     types = handle.column_types
     frame = keys.select(
-        *(_typed(handle, keys, column, types).alias(f"k{i}") for i, column in enumerate(columns)),
-        *(_typed(handle, keys, column, types).alias(f"s{i}") for i, column in enumerate(sources)),
+        *(_cast_column(handle, keys, column, types).alias(f"k{i}") for i, column in enumerate(columns)),
+        *(_cast_column(handle, keys, column, types).alias(f"s{i}") for i, column in enumerate(sources)),
     )
     source_names = {column.id: f"s{i}" for i, column in enumerate(sources)}
     if not spec.is_unpartitioned:
-        values = [_transformed(handle, part.transform, source_names.get(part.source_id)) for part in spec.fields]
-        frame = frame.select("*", *(sql_column(value).alias(f"p{i}") for i, value in enumerate(values)))
+        values = [_transform_sql(handle, part.transform, source_names.get(part.source_id)) for part in spec.fields]
+        frame = frame.select("*", *(parse_column(value).alias(f"p{i}") for i, value in enumerate(values)))
     return KeyInput(frame, columns, spec, sources, reason)
 
 
@@ -110,20 +110,22 @@ def _check_type(column: Field) -> None:
         )
 
 
-def _place(handle: TableHandle, keys: DataFrame, columns: tuple[Field, ...], scope: str) -> tuple[PartitionSpec, str]:
-    """The spec that the deletes are filed under, and why.
+def _find_spec(
+    handle: TableHandle, keys: DataFrame, columns: tuple[Field, ...], scope: str
+) -> tuple[PartitionSpec, str]:
+    """Finds the partition spec for the deletes, and the reason.
 
-    That is the table's own spec, or one without partitions for deletes of the whole table. Deletes of the table's spec
-    do not reach rows that were written under another one.
+    It is the table's own spec, or one without partitions for deletes of the whole table. Deletes under the table's spec
+    do not apply to rows that were written under another one.
     """
     spec, by_id = handle.metadata.spec, handle.metadata.schema.by_id
     chosen, reason = choose_scope(handle, [column.sql for column in columns], scope)
     if spec.is_unpartitioned:
         return spec, ""
     if chosen == "global":
-        known = handle.metadata.specs.values()
-        everywhere = next((one for one in known if one.is_unpartitioned), _SPEC_TO_BE_ADDED)
-        return everywhere, "" if scope == "global" else reason
+        specs = handle.metadata.specs.values()
+        unpartitioned = next((one for one in specs if one.is_unpartitioned), _SPEC_TO_BE_ADDED)
+        return unpartitioned, "" if scope == "global" else reason
     _check_sources(handle, keys, [by_id[part.source_id] for part in spec.fields if part.transform != "void"])
     return spec, ""
 
@@ -145,29 +147,29 @@ def _check_sources(handle: TableHandle, keys: DataFrame, sources: list[Field]) -
         )
 
 
-def _typed(handle: TableHandle, keys: DataFrame, column: Field, types: StructType) -> Column:
-    """A column of the input with the table's type; nothing is converted that could lose something."""
-    found = handle.name_rule.find(column.name, keys.columns)
-    if len(found) != 1:
+def _cast_column(handle: TableHandle, keys: DataFrame, column: Field, types: StructType) -> Column:
+    """Casts a column of the input to the table's type, if that loses nothing."""
+    names = handle.name_rule.find(column.name, keys.columns)
+    if len(names) != 1:
         raise InputError(
-            f"the keys have {'no' if not found else 'more than one'} column {column.name!r}",
+            f"the keys have {'no' if not names else 'more than one'} column {column.name!r}",
             hint=f"their columns are {', '.join(keys.columns)}",
         )
-    kind = types[column.name].dataType
-    have, want = keys.schema[found[0]].dataType.simpleString(), kind.simpleString()
+    column_type = types[column.name].dataType
+    have, want = keys.schema[names[0]].dataType.simpleString(), column_type.simpleString()
     if have not in {want, "void"} and have not in _WIDENS.get(want, set()):
         raise InputError(
             f"key column {column.name!r} is {have}, but in {handle.name} it is {want}",
             hint=f"cast it first: col('{column.name}').cast('{want}')",
         )
-    value = F.col(quote(found[0])).cast(kind)
+    value = F.col(quote(names[0])).cast(column_type)
     if not column.required:
         return value
     return refuse_null(value, f"a key is null in column {column.name!r}, which the table requires")
 
 
-def _transformed(handle: TableHandle, transform: str, source: str | None) -> str:
-    """A partition value in SQL, by Iceberg's own functions."""
+def _transform_sql(handle: TableHandle, transform: str, source: str | None) -> str:
+    """Writes a partition value in SQL, with Iceberg's own functions."""
     if transform == "void" or source is None:
         return "NULL"
     if transform == "identity":

@@ -1,4 +1,4 @@
-"""Which partitions deletes by key are for."""
+"""Which partitions deletes by key apply to."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ REMEDY: Final = "use scope='global', or rewrite the old files first: t.compact(o
 
 
 def choose_scope(handle: TableHandle, key: Sequence[str], scope: str) -> tuple[str, str]:
-    """Whether deletes of a key are filed under the partitions of their keys or for the whole table, and why.
+    """Chooses between deletes for the partitions of keys and for the whole table, and gives the reason.
 
-    A row with the key is in the partition of the key only if the key columns determine that partition, and only if the
-    row was written under the same spec. Other columns say nothing: a delete event may carry the time of the deletion.
+    A row is in the partition of its key only if the key columns determine the partition, and if the row was written
+    under the same spec. Other columns of the input do not help: a delete event may carry the time of the deletion.
     """
     check_scope(handle, scope)
     if handle.metadata.spec.is_unpartitioned:
@@ -29,7 +29,7 @@ def choose_scope(handle: TableHandle, key: Sequence[str], scope: str) -> tuple[s
         return "partition", "as asked; a key must never move to another partition"
     if scope == "global":
         return "global", "as asked"
-    outside = sources_outside(handle, key)
+    outside = find_sources_outside(handle, key)
     if outside:
         return "global", f"the key does not hold {', '.join(outside)}, so it does not say where the row is"
     if has_other_specs(handle):
@@ -37,15 +37,15 @@ def choose_scope(handle: TableHandle, key: Sequence[str], scope: str) -> tuple[s
     return "partition", "the key holds the partition columns"
 
 
-def sources_outside(handle: TableHandle, key: Sequence[str]) -> list[str]:
-    """Columns that partitions are made of and that a key does not hold."""
+def find_sources_outside(handle: TableHandle, key: Sequence[str]) -> list[str]:
+    """Finds source columns of partitions that are not in the key."""
     spec, schema, rule = handle.metadata.spec, handle.metadata.schema, handle.name_rule
     sources = {schema.by_id[part.source_id].name for part in spec.fields if part.transform != "void"}
     return sorted(sources - {schema.find(name, rule).name for name in key})
 
 
 def check_scope(handle: TableHandle, scope: str) -> None:
-    """Refuses an unknown scope, and deletes by partition that would not reach every row of the partition."""
+    """Refuses an unknown scope, and deletes by partition that would not apply to all of its rows."""
     check_choice("scope", scope, Scope)
     if scope == "partition" and not handle.metadata.spec.is_unpartitioned and has_other_specs(handle):
         raise InputError(
@@ -56,12 +56,12 @@ def check_scope(handle: TableHandle, scope: str) -> None:
 
 
 def has_other_specs(handle: TableHandle) -> bool:
-    """Whether a live data file belongs to another spec than the table's own; the manifest list tells."""
+    """Whether a live data file belongs to another spec than the table's own, by the manifest list."""
     head = handle.snapshot()
     if head is None or head.manifest_list is None or len(handle.metadata.specs) == 1:
         return False
-    mine = handle.metadata.spec.id
+    own_spec = handle.metadata.spec.id
     return any(
-        not manifest.get("content") and manifest.get("partition_spec_id") != mine and may_be_live(manifest)
+        not manifest.get("content") and manifest.get("partition_spec_id") != own_spec and may_be_live(manifest)
         for manifest in handle.manifests.read(head.manifest_list).records
     )

@@ -1,4 +1,4 @@
-"""From keys to delete files: an encoding is chosen for each partition, and the files are written."""
+"""From keys to delete files: chooses an encoding for each partition, and writes the files."""
 
 from __future__ import annotations
 
@@ -46,8 +46,13 @@ class KeyDeletes:
 
     @property
     def are_distinct(self) -> bool:
-        """Whether every key is known to have come once."""
+        """Whether it is certain that every key occurs once."""
         return all(isinstance(keys, IntegerBatch) and keys.rows == keys.count for keys, _ in self.chosen)
+
+    @property
+    def are_collected(self) -> bool:
+        """Whether all keys are in memory; otherwise Spark computes them when it writes them."""
+        return all(keys is not None for keys, _ in self.chosen)
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -56,7 +61,7 @@ class KeyDeletes:
 
 
 class KeyWriter:
-    """Turns keys into delete files."""
+    """Turns keys into delete files: `prepare` chooses encodings, `write` writes the files."""
 
     def __init__(self, handle: TableHandle, keys: KeyInput, encoding: str | None) -> None:
         self._handle = handle
@@ -64,11 +69,11 @@ class KeyWriter:
         self._encoding = encoding
 
     def prepare(self) -> KeyDeletes:
-        """Collects what must be known and chooses an encoding per partition; writes nothing."""
+        """Collects the keys, or counts them, and chooses an encoding for each partition; writes nothing."""
         single = len(self._keys.columns) == 1 and is_integer(self._keys.columns[0])
         if single and self._encoding != DeleteEncoding.HASH_MAP.value:
             if has_many_keys(self._keys):
-                choices = self._choices_of_many()
+                choices = self._choose_without_keys()
                 if all(choice.encoding is DeleteEncoding.FULL_ROW for choice in choices):
                     return KeyDeletes(tuple((None, choice) for choice in choices[:1]))
             batches = collect_integer_batches(self._keys)
@@ -81,8 +86,8 @@ class KeyWriter:
         hashed = collect_hashed_batches(self._keys)
         return KeyDeletes(tuple((batch, self._choose(BatchStatistics(batch.keys.num_rows))) for batch in hashed))
 
-    def _choices_of_many(self) -> list[EncodingChoice]:
-        """The choice for each partition, with no key collected; only one where no keys whatever could be a vector."""
+    def _choose_without_keys(self) -> list[EncodingChoice]:
+        """Chooses for each partition without collecting keys; once for all if no key could be in a vector."""
         best = self._choose(BatchStatistics(1, 0, 0))
         if best.encoding is DeleteEncoding.FULL_ROW:
             return [best]
@@ -99,9 +104,9 @@ class KeyWriter:
         return choose_encoding(batch, encoding=self._encoding)
 
     def write(self, deletes: KeyDeletes) -> list[NewDelete]:
-        """Writes the delete files. On failure none is left; where there are no keys, nothing is written or changed."""
+        """Writes the delete files. On failure, none is left. Without keys, nothing is written or changed."""
         written: list[NewDelete] = []
-        if not deletes.chosen or (self._keys.adds_spec and self._are_none(deletes)):
+        if not deletes.chosen or (self._keys.adds_spec and self._is_empty(deletes)):
             return written
         self._keys = self._keys.with_spec(self._handle)
         try:
@@ -113,8 +118,8 @@ class KeyWriter:
         self._report(deletes, written)
         return written
 
-    def _are_none(self, deletes: KeyDeletes) -> bool:
-        """Whether keys that have not been collected are none."""
+    def _is_empty(self, deletes: KeyDeletes) -> bool:
+        """Whether keys that Spark has not computed yet turn out to be none."""
         with translate_row_errors(NULL_KEY_HINT):
             return all(batch is None for batch, _ in deletes.chosen) and self._keys.frame.isEmpty()
 
@@ -147,6 +152,12 @@ class KeyWriter:
             _warn_once(self._handle)
 
 
+def describe_encodings(deletes: KeyDeletes) -> tuple[tuple[str, str], ...]:
+    """Says which encodings were chosen, as steps of a plan; each reason once."""
+    choices = {choice.reason: choice for _, choice in deletes.chosen}.values()
+    return tuple(("encoding", f"{choice.encoding.shown(FileContent.EQUALITY)}: {choice.reason}") for choice in choices)
+
+
 def _warn_once(handle: TableHandle) -> None:
     if handle.branch == "main" and handle.name not in _warned:
         _warned.add(handle.name)
@@ -156,7 +167,7 @@ def _warn_once(handle: TableHandle) -> None:
 
 
 def summarise_key_deletes(handle: TableHandle, written: Sequence[NewDelete]) -> dict[str, str]:
-    """The snapshot summary's counts of new equality deletes."""
+    """Counts new equality deletes for the summary of the snapshot."""
     vectors = [new for new in written if new.file.file_format == "PUFFIN"]
     full = estimate_full_size(handle, sum(new.file.record_count for new in written))
     return {

@@ -1,11 +1,11 @@
-"""Merge-on-read: old rows are deleted by position, and new ones are written beside them."""
+"""Merge-on-read: old rows are deleted by position, and new rows go to new files."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from rowdelta.change.assignments import name_new_value
-from rowdelta.change.position_files import write_positions
+from rowdelta.change.position_deletes import write_positions
 from rowdelta.change.target_snapshot import LAST_UPDATED
 from rowdelta.iceberg import RowChange, stage_rows
 from rowdelta.spark import quote, select_sql
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from rowdelta.change.row_positions import FilePositions
+    from rowdelta.change.file_positions import FilePositions
     from rowdelta.change.target_snapshot import Target
     from rowdelta.iceberg import Validation
 
 
 def select_updated_rows(target: Target, rows: DataFrame, changed: Collection[str] = ()) -> DataFrame:
-    """Rows as the writer wants them: their id stays, and when they were last updated is left to the commit.
+    """Selects rows as the writer wants them: with their old id, while the commit says when they were updated.
 
     Args:
         target: The table.
         rows: The rows.
-        changed: The columns that have a value of a `name_new_value` in `rows`.
+        changed: The columns that have a new value in `rows`, under the name of `name_new_value`.
     """
     values = [f"{quote(name_new_value(name) if name in changed else name)} AS {quote(name)}" for name in target.columns]
     updated = [f"cast(NULL AS bigint) AS {LAST_UPDATED}"] if target.has_lineage else []
@@ -36,7 +36,7 @@ def select_updated_rows(target: Target, rows: DataFrame, changed: Collection[str
 def replace_rows(
     target: Target, touched: list[FilePositions], new_rows: DataFrame, validation: Validation
 ) -> RowChange:
-    """Writes the positions of the old rows, and files with the new ones."""
+    """Writes files with the new rows, and deletes for the positions of the old ones."""
     assert target.files is not None
     staged = stage_rows(target.handle, new_rows)
     try:

@@ -1,4 +1,4 @@
-"""What every verb has in common: a plan that can be looked at, and a result with its numbers."""
+"""What every verb has in common: a plan to look at first, and a result with its numbers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Result:
     """What an operation did.
 
     Attributes:
-        snapshot_id: The snapshot that it made; None when nothing changed.
-        rows_deleted: Rows deleted; None where that is not known, because nothing was looked up.
-        rows_inserted: Rows added; None where that is not known.
-        rows_updated: Rows changed; None where that is not known.
+        snapshot_id: The new snapshot; None if nothing changed.
+        rows_deleted: Rows deleted; None if no row was looked up.
+        rows_inserted: Rows added; None if no row was looked up.
+        rows_updated: Rows changed; None if no row was looked up.
         data_files_added: New data files.
-        data_files_removed: Data files that the table does not have any more.
+        data_files_removed: Data files that the table no longer has.
         delete_files_added: New delete files.
-        delete_files_removed: Delete files that are gone.
+        delete_files_removed: Delete files that the table no longer has.
         bytes_added: The size of all new files.
         seconds: How long it took.
 
@@ -49,7 +49,7 @@ class Result:
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers as a plain dictionary.
+        """Returns the numbers as a dictionary.
 
         Examples:
             >>> Result(rows_deleted=3).to_dict()["rows_deleted"]
@@ -60,7 +60,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Plan:
-    """What an operation would do, step by step; made without changing anything.
+    """What an operation would do, step by step. Making a plan changes nothing.
 
     Examples:
         >>> print(t.upsert(changes, key="id", order_by="seq", delete_when="op = 'D'").plan())
@@ -80,16 +80,16 @@ class Plan:
         return "\n".join([self.title, *(f"  {name:<{width}}  {text}" for name, text in self.steps)])
 
     def to_dict(self) -> dict[str, str]:
-        """The steps as a plain dictionary; several of one name are one text.
+        """Returns the steps as a dictionary; steps of the same name become one text.
 
         Examples:
             >>> Plan("delete from lake.db.orders", (("rows", "none: the table is empty"),)).to_dict()
             {'plan': 'delete from lake.db.orders', 'rows': 'none: the table is empty'}
         """
-        found = {"plan": self.title}
+        texts = {"plan": self.title}
         for name, text in self.steps:
-            found[name] = f"{found[name]}; {text}" if name in found else text
-        return found
+            texts[name] = f"{texts[name]}; {text}" if name in texts else text
+        return texts
 
 
 ResultT = TypeVar("ResultT", bound=Result)
@@ -99,7 +99,7 @@ _STEPS: Final = ("plan", "execute")
 
 
 def with_translated_errors(step: Callable[Step, Returned]) -> Callable[Step, Returned]:
-    """A method of a verb in which errors of Spark and Java become ours, and nothing is logged before them."""
+    """Wraps a method of a verb: errors of Spark and Java become `RowDeltaError`s, and Spark does not log them first."""
 
     @functools.wraps(step)
     def run(*args: Step.args, **kwargs: Step.kwargs) -> Returned:
@@ -112,7 +112,10 @@ def with_translated_errors(step: Callable[Step, Returned]) -> Callable[Step, Ret
 
 
 class Operation(ABC, Generic[ResultT]):
-    """A verb, ready to be looked at or run.
+    """A verb with its arguments, ready to be planned or executed.
+
+    `execute` follows one order in every verb: it opens the target, finds rows or keys, stages files, commits them in
+    one snapshot and returns the result.
 
     Examples:
         >>> delete = t.delete("status = 'void'")  # nothing has happened yet
@@ -121,7 +124,7 @@ class Operation(ABC, Generic[ResultT]):
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """What Spark and Java say in a verb becomes an error of ours, and nothing is logged before it."""
+        """Wraps `plan` and `execute` of every verb in `with_translated_errors`."""
         super().__init_subclass__(**kwargs)
         for name in _STEPS:
             if name in cls.__dict__:
@@ -129,7 +132,7 @@ class Operation(ABC, Generic[ResultT]):
 
     @abstractmethod
     def plan(self) -> Plan:
-        """What `execute` would do. Changes nothing.
+        """Says what `execute` would do. Changes nothing.
 
         Examples:
             >>> print(t.delete("id <= 4").plan())
@@ -145,7 +148,7 @@ class Operation(ABC, Generic[ResultT]):
 
     @abstractmethod
     def execute(self) -> ResultT:
-        """Does it, in one snapshot or not at all.
+        """Executes the verb, in one snapshot or not at all.
 
         Examples:
             >>> t.delete("id <= 4").execute().rows_deleted

@@ -1,6 +1,6 @@
-"""New delete files are read back before they are written: what readers could not read must not be committed.
+"""Decodes new delete files before they are written: a file that readers cannot read must not be committed.
 
-The bytes are at hand, so this takes no time on storage. A vector of a million keys takes some milliseconds.
+The bytes are in memory, so storage is not read. A vector of a million keys takes some milliseconds.
 """
 
 from __future__ import annotations
@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowdelta.codec import HASH_BLOB_TYPE, BytesSource, decode_edv, decode_hashed, decode_vector, read_blob, read_puffin
+from rowdelta.codec import (
+    HASH_BLOB_TYPE,
+    BytesSource,
+    decode_deletion_vector,
+    decode_equality_vector,
+    decode_hash_map,
+    read_blob,
+    read_puffin,
+)
 from rowdelta.errors import FormatError
 from rowdelta.read import check_type
 
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
     from rowdelta.codec import BlobMetadata
     from rowdelta.iceberg import ContentFile, Field
 
-# To decode a small deletion vector takes 0.2 ms; of many that one commit writes, some are decoded.
+# Decoding a small deletion vector takes 0.2 ms, so only the first of many are decoded.
 _VECTORS_DECODED: Final = 64
 
 
@@ -30,20 +38,20 @@ def check_stored_keys(file: ContentFile, columns: Sequence[Field], blob: BlobMet
     """Decodes the keys of an equality delete as readers do.
 
     Raises:
-        FormatError: They are others than its manifest entry will say.
+        FormatError: They do not agree with the manifest entry.
     """
     if blob.type == HASH_BLOB_TYPE:
-        keys = decode_hashed(payload).keys
+        keys = decode_hash_map(payload).keys
         for column in columns:
             check_type(file.path, column, keys.schema.field(str(column.id)).type)
         _check_count(file, keys.num_rows)
     else:
-        vector = decode_edv(blob, payload)
+        vector = decode_equality_vector(blob, payload)
         _check_count(file, len(vector.bitmap) + vector.contains_null)
 
 
 def check_parquet(file: ContentFile, data: bytes) -> None:
-    """Reads the footer of a Parquet file."""
+    """Reads the footer of a Parquet file, and checks its row count."""
     _check_count(file, pq.read_metadata(pa.BufferReader(data)).num_rows)
 
 
@@ -51,12 +59,12 @@ def check_vectors(path: str, data: bytes, bitmaps: Sequence[BitMap64]) -> None:
     """Reads the footer of a file of deletion vectors, and decodes the vectors, or the first of many.
 
     Raises:
-        FormatError: They are others than were meant.
+        FormatError: They differ from the bitmaps.
     """
     source: Any = BytesSource(data)
     blobs = read_puffin(source).blobs
     same = len(blobs) == len(bitmaps) and all(
-        decode_vector(read_blob(source, blob)) == bitmap
+        decode_deletion_vector(read_blob(source, blob)) == bitmap
         for blob, bitmap in zip(blobs[:_VECTORS_DECODED], bitmaps, strict=False)
     )
     if not same:

@@ -1,4 +1,4 @@
-"""Refusing what is no DataFrame, or a value in the middle of a Spark job, with an error of ours at the end of it."""
+"""Refuses values in the middle of a Spark job: the job fails, and its error becomes an `InputError`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ REQUIRED_HINT: Final = "give it a value: coalesce(..., ...)"
 
 
 def check_frame(value: object, what: str) -> None:
-    """Refuses what is no DataFrame of Spark, such as a list or a frame of pandas."""
+    """Refuses anything but a Spark DataFrame, such as a list or a pandas frame."""
     if not isinstance(value, DataFrame):
-        kind = type(value)
-        library = kind.__module__.partition(".")[0]
-        name = kind.__name__ if library == "builtins" else f"{library}.{kind.__name__}"
+        given = type(value)
+        library = given.__module__.partition(".")[0]
+        name = given.__name__ if library == "builtins" else f"{library}.{given.__name__}"
         raise InputError(
             f"{what} must be a DataFrame of Spark, not {name}",
             hint=f"spark.createDataFrame(...) makes one of {_SOURCES.get(name, 'rows, of pandas or of Arrow')}",
@@ -37,7 +37,7 @@ def check_frame(value: object, what: str) -> None:
 
 
 def make_row_error(*message: str | Column, hint: str | None = None) -> Column:
-    """An expression that fails with a message, put together from text and values; it may have a hint of its own."""
+    """Makes an expression that fails with a message of texts and values, and with a hint of its own if given."""
     end = _END if hint is None else f"{_HINT}{hint}{_END}"
     parts = [
         F.lit(part) if isinstance(part, str) else F.coalesce(part.cast("string"), F.lit("null"))
@@ -47,17 +47,17 @@ def make_row_error(*message: str | Column, hint: str | None = None) -> Column:
 
 
 def refuse_null(value: Column, message: str, hint: str | None = None) -> Column:
-    """The value, or a refusal where it is null."""
+    """Makes an expression that fails if a value is null."""
     return F.when(F.isnull(value), make_row_error(message, hint=hint)).otherwise(value)
 
 
 @contextmanager
 def translate_row_errors(hint: str) -> Iterator[None]:
-    """Turns the error of a task that met a refused value into an `InputError`."""
+    """Turns the error of a job that failed at a refused value into an `InputError`."""
     try:
         yield
     except Exception as error:
-        found = re.search(rf"{_MARK} (.*?)(?:{_HINT}(.*?))?{_END}", str(error))
-        if found is None or not (isinstance(error, PySparkException) or hasattr(error, "java_exception")):
+        match = re.search(rf"{_MARK} (.*?)(?:{_HINT}(.*?))?{_END}", str(error))
+        if match is None or not (isinstance(error, PySparkException) or hasattr(error, "java_exception")):
             raise
-        raise InputError(found[1], hint=found[2] or hint) from None  # its trace is Java's
+        raise InputError(match[1], hint=match[2] or hint) from None  # the trace is Java's

@@ -1,4 +1,4 @@
-"""A value as a column stores it: cast as ANSI SQL says, fields of structs by name, forbidden nulls refused."""
+"""Casts values to the types of columns by the rules of ANSI SQL: structs by name, and forbidden nulls fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.change.row_errors import refuse_null
 from rowdelta.errors import InputError
-from rowdelta.spark import ansi_cast, can_store
+from rowdelta.spark import can_store, cast_strictly
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -20,34 +20,34 @@ if TYPE_CHECKING:
 
 
 def store_value(handle: TableHandle, rows: DataFrame, column: Field, value: Column, want: T.DataType) -> Column:
-    """A value cast to the column's type, if ANSI SQL lets it be stored there; overflow and a forbidden null raise."""
+    """Casts a value to the type of a column if ANSI SQL allows it; overflow and a forbidden null fail at run time."""
     have = rows.select(value.alias("v")).schema["v"].dataType
     return store_typed_value(handle, column, value, have, want)
 
 
 def fits_unchanged(column: Field, have: T.DataType, want: T.DataType) -> bool:
-    """Whether a column takes every value of a type just as it is."""
+    """Whether a column stores every value of a type unchanged."""
     return not column.required and have.json() == want.json()
 
 
 def store_typed_value(handle: TableHandle, column: Field, value: Column, have: T.DataType, want: T.DataType) -> Column:
-    """As `store_value`, where the type of the value is known too."""
+    """Does the same for a value whose type is given."""
     result = _Storage(handle, have, want, column.name).convert(value, have, want, column.name)
-    return _required(result, column.name) if column.required else result
+    return _refuse_null_in(result, column.name) if column.required else result
 
 
-def _required(value: Column, name: str) -> Column:
+def _refuse_null_in(value: Column, name: str) -> Column:
     return refuse_null(value, f"column {name!r} is required, but a row would get null")
 
 
-def _nullable(kind: T.DataType) -> str:
-    """A type with nulls allowed at every level, as JSON."""
-    return re.sub(r'("nullable"|"containsNull"|"valueContainsNull"):false', r"\1:true", kind.json())
+def _to_nullable_json(data_type: T.DataType) -> str:
+    """Writes a type as JSON, with nulls allowed at every level."""
+    return re.sub(r'("nullable"|"containsNull"|"valueContainsNull"):false', r"\1:true", data_type.json())
 
 
 @dataclass(frozen=True)
 class _Storage:
-    """One assignment: the types of its two sides, for the message, and how each level of the value is converted."""
+    """One assignment: the types of both sides, for the message, and the conversion of each level."""
 
     handle: TableHandle
     value: T.DataType
@@ -57,8 +57,8 @@ class _Storage:
     def convert(self, value: Column, have: T.DataType, want: T.DataType, name: str) -> Column:
         if have.json() == want.json():
             return value
-        if _nullable(have) == _nullable(want) == want.json():
-            return ansi_cast(self.handle.gateway, value, want)
+        if _to_nullable_json(have) == _to_nullable_json(want) == want.json():
+            return cast_strictly(self.handle.gateway, value, want)
         if isinstance(have, T.StructType) and isinstance(want, T.StructType):
             return F.when(value.isNotNull(), self._struct(value, have, want, name))
         if isinstance(have, T.ArrayType) and isinstance(want, T.ArrayType):
@@ -67,34 +67,34 @@ class _Storage:
             entries = F.transform(F.map_entries(value), lambda entry: self._entry(entry, have, want, name))
             return F.map_from_entries(entries)
         if not can_store(self.handle.gateway, have, want):
-            raise self._refusal()
-        return ansi_cast(self.handle.gateway, value, want)
+            raise self._make_error()
+        return cast_strictly(self.handle.gateway, value, want)
 
     def _struct(self, value: Column, have: T.StructType, want: T.StructType, name: str) -> Column:
         fold = self.handle.name_rule.fold
         given = {fold(part.name): part for part in have.fields}
         if len(given) != len(have.fields) or given.keys() != {fold(part.name) for part in want.fields}:
-            raise self._refusal()
+            raise self._make_error()
         parts = []
         for part in want.fields:
             source, path = given[fold(part.name)], f"{name}.{part.name}"
             new = self.convert(value.getField(source.name), source.dataType, part.dataType, path)
-            parts.append((new if part.nullable else _required(new, path)).alias(part.name))
+            parts.append((new if part.nullable else _refuse_null_in(new, path)).alias(part.name))
         return F.struct(*parts)
 
     def _element(self, item: Column, have: T.ArrayType, want: T.ArrayType, name: str) -> Column:
         path = f"{name}.element"
         new = self.convert(item, have.elementType, want.elementType, path)
-        return new if want.containsNull else _required(new, path)
+        return new if want.containsNull else _refuse_null_in(new, path)
 
     def _entry(self, entry: Column, have: T.MapType, want: T.MapType, name: str) -> Column:
         key = self.convert(entry.getField("key"), have.keyType, want.keyType, f"{name}.key")
         new = self.convert(entry.getField("value"), have.valueType, want.valueType, f"{name}.value")
-        return F.struct(key, new if want.valueContainsNull else _required(new, f"{name}.value"))
+        return F.struct(key, new if want.valueContainsNull else _refuse_null_in(new, f"{name}.value"))
 
-    def _refusal(self) -> InputError:
-        kind = self.column.simpleString()
+    def _make_error(self) -> InputError:
+        column_type = self.column.simpleString()
         return InputError(
-            f"{self.value.simpleString()} cannot be stored in column {self.name!r} of type {kind}",
-            hint=f"cast it: cast(... as {kind})",
+            f"{self.value.simpleString()} cannot be stored in column {self.name!r} of type {column_type}",
+            hint=f"cast it: cast(... as {column_type})",
         )

@@ -1,4 +1,4 @@
-"""The table as an operation reads it: one snapshot, its live rows, and where each of them is."""
+"""The table as an operation reads it: one snapshot, its live rows and their positions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from rowdelta.choices import Isolation, Mode, check_choice
 from rowdelta.errors import InputError, TableError
-from rowdelta.iceberg import SnapshotFiles, Validation, shadow, snapshot_files
-from rowdelta.read import check_clashes, check_deletes, check_names, hide_floats, live_rows, may_hide
+from rowdelta.iceberg import SnapshotFiles, Validation, read_snapshot_files, read_without_equality_deletes
+from rowdelta.read import build_live_rows, check_clashes, check_deletes, check_names, hide_floats, may_hide
 from rowdelta.spark import quote, select_sql
 
 if TYPE_CHECKING:
@@ -58,24 +58,24 @@ class Target:
 
     @property
     def kept_lineage(self) -> list[str]:
-        """What an updated row keeps of its lineage: its id; when it was updated is left to the commit."""
+        """What an updated row keeps of its lineage: its id. The commit says when it was updated."""
         return [ROW_ID] if self.has_lineage else []
 
     def rows(
         self, alias: str | None = None, *, only: AbstractSet[str] | None = None, skipping: Column | None = None
     ) -> DataFrame:
-        """Live rows with the table's columns, `_file`, `_pos`, their partition, and their lineage on version 3.
+        """Reads live rows with the table's columns, `_file`, `_pos`, their partition, and their lineage on version 3.
 
         Args:
             alias: What conditions and values call the table.
-            only: The data files to read; all of them when left out.
-            skipping: A predicate that the rows are to meet, which skips files; see `matching`.
+            only: The data files to read; by default, all of them.
+            skipping: A predicate that all wanted rows meet; it skips files. See `read.matching`.
         """
         assert self.files is not None
-        known = self.lineage if self.files.has_row_ids else []
+        stored = self.lineage if self.files.has_row_ids else []
         live = self._live if only is None else self._live_of(only)
-        rows = (live if skipping is None else live.skipping(skipping)).live_with_places()
-        missing = [f"cast(null AS bigint) AS {name}" for name in self.lineage if name not in known]
+        rows = (live if skipping is None else live.skipping(skipping)).live_with_positions()
+        missing = [f"cast(null AS bigint) AS {name}" for name in self.lineage if name not in stored]
         rows = select_sql(rows, "*", *missing) if missing else rows
         return rows if alias is None else rows.alias(alias)
 
@@ -86,22 +86,22 @@ class Target:
     def _live_of(self, only: AbstractSet[str] | None) -> LiveRows:
         assert self.files is not None
         names = (FILE, POSITION, *(self.lineage if self.files.has_row_ids else []))
-        return live_rows(self.handle, self.files, self.handle.metadata.current_schema_id, names, only=only)
+        return build_live_rows(self.handle, self.files, self.handle.metadata.current_schema_id, names, only=only)
 
     def stored_rows(
         self, alias: str | None = None, lineage: Sequence[str] = (), *, skipping: Column | None = None
     ) -> DataFrame:
-        """Rows as Iceberg reads them: the live ones of a table that `is_read_as_it_is`.
+        """Reads rows with Iceberg's reader, for a table that `is_read_as_it_is`.
 
-        They mostly have the table's columns alone, but `_file`, `_pos` and the lineage that is asked for can be
-        selected, with an expression less to analyze for each column. Columns that are hidden from the scan's filters
-        are computed, and an alias of computed columns has no metadata columns: then these are selected first.
+        The frame mostly has only the table's columns, but `_file`, `_pos` and the requested lineage can be selected:
+        that saves an expression for each column. Columns that are hidden from filters of the scan are computed, and an
+        alias of computed columns has no metadata columns. So these are selected before the alias.
         """
         assert self.files is not None
         schema_id = self.handle.metadata.current_schema_id
         columns, places = self.handle.metadata.schema.fields, (FILE, POSITION, *lineage)
         check_names(self.handle, schema_id, places)
-        rows = shadow(self.handle, self.files, schema_id, []).frame
+        rows = read_without_equality_deletes(self.handle, self.files, schema_id, []).frame
         rows = rows if skipping is None else rows.where(skipping)
         if alias is None:
             return hide_floats(rows, columns)
@@ -110,7 +110,7 @@ class Target:
         return hide_floats(rows, columns, places).alias(alias)
 
     def check_own_names(self) -> None:
-        """Refuses a table with a column of such a name as a change gives to what it adds to rows."""
+        """Refuses a table with a column whose name has the prefix of rowdelta's own columns."""
         for column in self.columns:
             if column.lower().startswith(_OURS):
                 raise TableError(
@@ -119,7 +119,7 @@ class Target:
                 )
 
     def validation(self, condition: RowFilter, isolation: str, data_files: list[str], *, updates: bool) -> Validation:
-        """What must still hold when the change is committed."""
+        """Says what must still hold when the change is committed."""
         return Validation(
             snapshot_id=None if self.snapshot is None else self.snapshot.id,
             row_filter=condition,
@@ -130,7 +130,7 @@ class Target:
 
 
 def open_target(handle: TableHandle) -> Target:
-    """Looks at the newest snapshot of the handle's branch."""
+    """Opens the newest snapshot of the handle's branch, and refuses one that cannot be changed safely."""
     handle.refresh()
     if handle.metadata.format_version < 2:  # noqa: PLR2004 - deletes came with version 2
         raise InputError(
@@ -140,32 +140,32 @@ def open_target(handle: TableHandle) -> Target:
     handle.check_locations()
     check_clashes(handle, handle.metadata.current_schema_id)
     head = handle.snapshot()
-    files = None if head is None else snapshot_files(handle, head)
+    files = None if head is None else read_snapshot_files(handle, head)
     if files is not None:
         check_deletes(handle.metadata, files)
     return Target(handle, files)
 
 
 def find_mode(handle: TableHandle, verb: str, mode: str | None) -> tuple[str, str]:
-    """Merge-on-read or copy-on-write for a verb (`delete`, `update`, `merge`), and why."""
+    """Finds the mode of a verb (`delete`, `update`, `merge`), and the reason."""
     name = f"write.{verb}.mode"
-    found = mode or handle.metadata.properties.get(name)
-    if found is not None:
-        check_choice("mode", found, Mode)
+    chosen = mode or handle.metadata.properties.get(name)
+    if chosen is not None:
+        check_choice("mode", chosen, Mode)
     if mode is not None:
         return mode, "as asked"
-    if found is not None:
-        return found, f"table property {name}"
+    if chosen is not None:
+        return chosen, f"table property {name}"
     return "merge-on-read", f"{name} is not set, and writing deletes costs least"
 
 
 def find_isolation(handle: TableHandle, verb: str, isolation: str | None) -> str:
-    """The isolation level of a verb."""
-    found = isolation or handle.metadata.properties.get(f"write.{verb}.isolation-level", "serializable")
-    check_choice("isolation level", found, Isolation)
-    return found
+    """Finds the isolation level of a verb."""
+    level = isolation or handle.metadata.properties.get(f"write.{verb}.isolation-level", "serializable")
+    check_choice("isolation level", level, Isolation)
+    return level
 
 
 def list_written_columns(target: Target) -> list[str]:
-    """The table's columns and lineage in SQL, in the order that the writer wants."""
+    """Lists the table's columns and lineage in SQL, in the order of the writer."""
     return [quote(name) for name in [*target.columns, *target.lineage]]

@@ -1,4 +1,4 @@
-"""Where tables are, as the command line says it: a warehouse folder, or any catalog by its Spark settings."""
+"""The options that say where tables are: a warehouse folder, or any catalog by its Spark settings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Place:
     Attributes:
         warehouse: The folder of the hadoop-type catalog `lake`.
         settings: Spark settings, which may configure further catalogs.
-        words: The options that say the same again, for a command to copy; secrets are left out.
+        words: The options as typed, for a command to copy; without the values of secrets.
     """
 
     warehouse: Path | None = None
@@ -35,21 +35,21 @@ class Place:
 
     @property
     def default_catalog(self) -> str | None:
-        """The catalog whose name may be left out: the warehouse, Spark's own default, or the only one there is."""
+        """The catalog of names without one: the warehouse, Spark's own default, or the only catalog."""
         if self.warehouse is not None:
             return CATALOG
-        found = [re.fullmatch(r"spark\.sql\.catalog\.([^.]+)", key) for key in self.settings]
-        catalogs = {match[1] for match in found if match is not None} - {"spark_catalog"}
+        matches = [re.fullmatch(r"spark\.sql\.catalog\.([^.]+)", key) for key in self.settings]
+        catalogs = {match[1] for match in matches if match is not None} - {"spark_catalog"}
         return self.settings.get("spark.sql.defaultCatalog") or (catalogs.pop() if len(catalogs) == 1 else None)
 
 
 def read_place(warehouse: Path | None, catalog_config: Path | None, conf: Sequence[str]) -> Place:
-    """Puts the options together; `--conf` wins over the file."""
+    """Combines the options; `--conf` wins over the file."""
     settings = {} if catalog_config is None else read_settings(catalog_config)
     words = [] if warehouse is None else ["--warehouse", str(warehouse)]
     words += [] if catalog_config is None else ["--catalog-config", str(catalog_config)]
     for text in conf:
-        key, value = _setting(text, "--conf", spaces=False)
+        key, value = _split_setting(text, "--conf", spaces=False)
         settings[key] = value
         words += ["--conf", f"{key}={'...' if _SECRET.search(key) else value}"]
     return Place(warehouse, settings, tuple(words))
@@ -60,16 +60,18 @@ def read_settings(path: Path) -> dict[str, str]:
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix.lower() in _MAPPINGS:
-            return _mapping(yaml.safe_load(text), str(path))
+            return _read_mapping(yaml.safe_load(text), str(path))
     except yaml.YAMLError as error:
         raise InputError(f"{path} is not {path.suffix[1:].upper()}: {error}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not text") from error
     lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), start=1)]
-    return dict(_setting(line, f"{path}, line {number}") for number, line in lines if line and line[0] not in "#!")
+    return dict(
+        _split_setting(line, f"{path}, line {number}") for number, line in lines if line and line[0] not in "#!"
+    )
 
 
-def _mapping(document: Any, where: str) -> dict[str, str]:
+def _read_mapping(document: Any, where: str) -> dict[str, str]:
     if not isinstance(document, dict):
         raise InputError(f"{where} is not a mapping of Spark settings", hint="write spark.sql.catalog.prod.type: rest")
     settings = {}
@@ -79,25 +81,25 @@ def _mapping(document: Any, where: str) -> dict[str, str]:
                 f"{where}: the value of {name} is not text, a number, true or false",
                 hint="write each setting with its whole name, spark.sql.catalog.prod.type: rest",
             )
-        settings[_checked(str(name), where)] = str(value).lower() if isinstance(value, bool) else str(value)
+        settings[_check_setting(str(name), where)] = str(value).lower() if isinstance(value, bool) else str(value)
     return settings
 
 
-def _setting(text: str, where: str, *, spaces: bool = True) -> tuple[str, str]:
+def _split_setting(text: str, where: str, *, spaces: bool = True) -> tuple[str, str]:
     """Splits `key=value`, or `key value`.
 
     Examples:
-        >>> _setting("spark.driver.extraJavaOptions  -Da=b", "line 1")
+        >>> _split_setting("spark.driver.extraJavaOptions  -Da=b", "line 1")
         ('spark.driver.extraJavaOptions', '-Da=b')
     """
-    found = re.fullmatch(r"([^\s=]+)(?:\s*=\s*|\s+)(.*)" if spaces else r"\s*([^\s=]+)\s*=\s*(.*)", text, re.DOTALL)
-    if found is None:
+    match = re.fullmatch(r"([^\s=]+)(?:\s*=\s*|\s+)(.*)" if spaces else r"\s*([^\s=]+)\s*=\s*(.*)", text, re.DOTALL)
+    if match is None:
         either = "key=value or key value" if spaces else "--conf key=value"
         raise InputError(f"{where}: {text!r} has no value", hint=f"write {either}")
-    return _checked(found[1], where), found[2].strip()
+    return _check_setting(match[1], where), match[2].strip()
 
 
-def _checked(key: str, where: str) -> str:
+def _check_setting(key: str, where: str) -> str:
     if not key.startswith("spark."):
         raise InputError(f"{where}: {key!r} is not a Spark setting", hint="their names start with 'spark.'")
     return key

@@ -1,4 +1,4 @@
-"""`rowdelta cdc run`: a stream of changes as a file describes it."""
+"""`rowdelta cdc run`: a stream of changes that a file describes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(
     kafka: Annotated[bool, typer.Option("--kafka", help="Load Spark's Kafka package.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take changes from a folder of files or a Kafka topic into a table, until stopped or until all are taken."""
+    """Apply changes from a folder of files or a Kafka topic to a table, until all are applied or you stop it."""
     from rowdelta.cli.pipeline_config import read_config
     from rowdelta.cli.pipeline_run import run_pipeline
 

@@ -7,22 +7,122 @@ from typing import Annotated
 
 import typer
 
+from rowdelta.choices import Tie
 from rowdelta.cli.catalog_options import Place  # noqa: TC001 - typer reads it
 from rowdelta.cli.options import (
     CHANGE,
-    KINDS,
+    ROW_FILES,
     AsJson,
     Branch,
-    DryRun,
     Encoding,
     Isolation,
     Mode,
+    PlanOnly,
     Scope,
     TableName,
     app,
-    names,
-    rows_file,
+    check_rows_file,
+    choice_option,
+    split_names,
 )
+
+
+@app.command(
+    epilog="Example: `rowdelta upsert db.orders --changes changes.json --key id --order-by ts --warehouse warehouse`",
+    rich_help_panel=CHANGE,
+)
+def upsert(
+    table: TableName,
+    place: Place,
+    changes: Annotated[Path, typer.Option(exists=True, callback=check_rows_file, help=f"The changes: {ROW_FILES}.")],
+    key: Annotated[str, typer.Option(help="The columns that identify a row, separated by commas.")],
+    order_by: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns that grow from older changes to newer ones, separated by commas. They order the changes of "
+            "this file alone."
+        ),
+    ] = None,
+    delete_when: Annotated[
+        str | None, typer.Option(help="Which changes delete their key, as a SQL predicate: `op = 'D'`.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Set only these columns and keep the rest of each row; separated by commas.")
+    ] = None,
+    tie: Annotated[Tie, choice_option(Tie, "When two changes of a key are equally new: error, or take any.")] = "error",
+    merge_schema: Annotated[
+        bool, typer.Option("--merge-schema", help="Add columns to the table that only the changes have.")
+    ] = False,
+    scope: Scope = "auto",
+    encoding: Encoding = None,
+    branch: Branch = "main",
+    plan: PlanOnly = False,
+    as_json: AsJson = False,
+) -> None:
+    """Replace, insert and delete rows by key from a file of changes, without scanning the table."""
+    from rowdelta.cli.connect import open_table
+    from rowdelta.cli.input_files import read_rows
+    from rowdelta.cli.run_operation import describe_upsert, run_operation
+
+    target = open_table(table, place, branch)
+    operation = target.upsert(
+        read_rows(changes, target),
+        split_names(key),
+        None if order_by is None else split_names(order_by),
+        delete_when,
+        None if columns is None else split_names(columns),
+        tie=tie,
+        scope=scope,
+        encoding=encoding,
+        merge_schema=merge_schema,
+    )
+    run_operation(operation, plan_only=plan, as_json=as_json, describe=describe_upsert, nothing="no changes")
+
+
+@app.command(
+    epilog="Example: `rowdelta merge db.orders --source new.csv --on id --warehouse warehouse --plan`",
+    rich_help_panel=CHANGE,
+)
+def merge(
+    table: TableName,
+    place: Place,
+    source: Annotated[
+        Path, typer.Option(exists=True, callback=check_rows_file, help=f"The rows to merge: {ROW_FILES}.")
+    ],
+    on: Annotated[
+        str, typer.Option(help="Columns that both have, separated by commas, or a condition: `t.id = s.id`.")
+    ],
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Update only this column, `amount=s.amount`: the table is `t`, the file `s`."),
+    ] = None,
+    update: Annotated[bool, typer.Option("--update/--no-update", help="Update matching rows.")] = True,
+    insert: Annotated[bool, typer.Option("--insert/--no-insert", help="Insert rows that match none.")] = True,
+    mode: Mode = None,
+    isolation: Isolation = None,
+    branch: Branch = "main",
+    plan: PlanOnly = False,
+    as_json: AsJson = False,
+) -> None:
+    """Merge the rows of a file into a table: update what matches, insert the rest; `rowdelta sql` runs any MERGE."""
+    from rowdelta.cli.connect import open_table
+    from rowdelta.cli.input_files import read_rows
+    from rowdelta.cli.run_operation import parse_assignments, run_operation
+
+    new = parse_assignments(values or [])  # reports a wrong one before Spark starts
+    target = open_table(table, place, branch)
+    rule = target._handle.name_rule  # noqa: SLF001 - of its session
+    columns = [column.name for column in target.metadata.schema.fields]
+    listed = split_names(on)
+    is_columns = all(rule.find(name, columns) for name in listed)
+    operation = target.merge(read_rows(source, target), listed if is_columns else on, mode=mode, isolation=isolation)
+    if new:
+        operation = operation.when_matched_update(new)
+    elif update:
+        operation = operation.when_matched_update_all()
+    if insert:
+        operation = operation.when_not_matched_insert_all()
+    run_operation(operation, plan_only=plan, as_json=as_json)
 
 
 @app.command(
@@ -33,25 +133,27 @@ from rowdelta.cli.options import (
 def delete_keys(
     table: TableName,
     place: Place,
-    keys: Annotated[Path, typer.Option(exists=True, callback=rows_file, help=f"The keys: {KINDS}.")],
+    keys: Annotated[Path, typer.Option(exists=True, callback=check_rows_file, help=f"The keys: {ROW_FILES}.")],
     key: Annotated[
         str | None, typer.Option(help="Key columns, separated by commas; all of the file's by default.")
     ] = None,
     scope: Scope = "auto",
     encoding: Encoding = None,
     branch: Branch = "main",
-    dry_run: DryRun = False,
+    plan: PlanOnly = False,
     as_json: AsJson = False,
 ) -> None:
     """Delete the rows that have one of the keys in a file, without scanning the table."""
     from rowdelta.cli.connect import open_table
     from rowdelta.cli.input_files import read_rows
-    from rowdelta.cli.run_operation import key_counts, run_operation
+    from rowdelta.cli.run_operation import describe_key_deletes, run_operation
 
     target = open_table(table, place, branch)
     frame = read_rows(keys, target)
-    operation = target.delete_keys(frame, frame.columns if key is None else names(key), encoding=encoding, scope=scope)
-    run_operation(operation, dry_run=dry_run, as_json=as_json, tell=key_counts, nothing="no keys")
+    operation = target.delete_keys(
+        frame, frame.columns if key is None else split_names(key), encoding=encoding, scope=scope
+    )
+    run_operation(operation, plan_only=plan, as_json=as_json, describe=describe_key_deletes, nothing="no keys")
 
 
 @app.command(
@@ -81,7 +183,7 @@ def delete(
     mode: Mode = None,
     isolation: Isolation = None,
     branch: Branch = "main",
-    dry_run: DryRun = False,
+    plan: PlanOnly = False,
     as_json: AsJson = False,
 ) -> None:
     """Delete the rows of a table that match a predicate."""
@@ -89,7 +191,7 @@ def delete(
     from rowdelta.cli.run_operation import run_operation
 
     operation = open_table(table, place, branch).delete(where, mode=mode, isolation=isolation)
-    run_operation(operation, dry_run=dry_run, as_json=as_json)
+    run_operation(operation, plan_only=plan, as_json=as_json)
 
 
 @app.command(
@@ -104,15 +206,15 @@ def update(
     mode: Mode = None,
     isolation: Isolation = None,
     branch: Branch = "main",
-    dry_run: DryRun = False,
+    plan: PlanOnly = False,
     as_json: AsJson = False,
 ) -> None:
     """Set columns of the rows of a table that match a predicate; repeat `--set` for more columns."""
     from rowdelta.cli.connect import open_table
-    from rowdelta.cli.run_operation import assignments, run_operation
+    from rowdelta.cli.run_operation import parse_assignments, run_operation
 
-    new = assignments(values)  # a wrong one is found before Spark starts
+    new = parse_assignments(values)  # reports a wrong one before Spark starts
     operation = open_table(table, place, branch).update(mode=mode, isolation=isolation).where(where)
     for column, value in new.items():
         operation = operation.set(column, value)
-    run_operation(operation, dry_run=dry_run, as_json=as_json)
+    run_operation(operation, plan_only=plan, as_json=as_json)

@@ -1,4 +1,4 @@
-"""What all commands have in common: where their tables are, short errors, and `--debug` for long ones."""
+"""What all commands share: the options for catalogs, short errors, and `--debug` for long ones."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _PLACE: Final[dict[str, Any]] = {
 }
 
 
-def prepared(function: Callable[..., Any]) -> Callable[..., None]:
-    """A command with `--debug`, and with the options that make up its parameter `place`, if it has one."""
+def with_common_options(function: Callable[..., Any]) -> Callable[..., None]:
+    """Adds `--debug` to a command, and the catalog options if it has a parameter `place`, which they make up."""
     signature = inspect.signature(function, eval_str=True)
     has_place = "place" in signature.parameters
 
@@ -82,14 +82,20 @@ def prepared(function: Callable[..., Any]) -> Callable[..., None]:
 
 
 def _show_origins(error: BaseException | None) -> None:
-    """Lets a traceback show the errors of Spark and Java that ours were made of, too."""
+    """Lets a traceback also show the errors of Spark and Java that ours were made from."""
     while error is not None:
         error.__suppress_context__ = False
         error = error.__cause__ or error.__context__
 
 
 def _run(function: Callable[..., Any], values: dict[str, Any]) -> None:
-    from rowdelta.cli.spark_errors import in_our_words
+    """Runs a command; what Spark and Java raise becomes a short error, with the original as its cause."""
+    from pyspark.errors import PySparkException
 
-    with in_our_words():
+    from rowdelta.spark import Py4JError, quiet_pyspark, translate_spark_error
+
+    quiet_pyspark()
+    try:
         function(**values)
+    except (PySparkException, Py4JError) as error:
+        raise translate_spark_error(error) from error

@@ -1,4 +1,4 @@
-"""Spark and its tables by name, at a place that the command line names."""
+"""Starts Spark and opens tables for the catalog options of a command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rowdelta._session import session
 from rowdelta._table import table
 from rowdelta.cli.catalog_options import CATALOG
 from rowdelta.errors import TableError
-from rowdelta.spark import remove_if_empty, split_name
+from rowdelta.spark import remove_at_exit_if_empty, split_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +25,7 @@ def open_spark(place: Place, *, delta: bool = False, make: bool = False) -> Spar
     Args:
         place: Where the tables are.
         delta: Also load Delta Lake.
-        make: Make the folder of the warehouse where it is missing; one that stays empty goes again.
+        make: Create the folder of the warehouse if it is missing; it is removed at the end if it stays empty.
     """
     if place.warehouse is None and not place.settings:
         raise typer.BadParameter("say where the tables are: --warehouse FOLDER, --catalog-config FILE or --conf")
@@ -35,18 +35,18 @@ def open_spark(place: Place, *, delta: bool = False, make: bool = False) -> Spar
                 f"no warehouse at {place.warehouse}",
                 hint="name the folder that holds the namespaces; rowdelta sql 'CREATE ...' makes a new one",
             )
-        remove_if_empty(place.warehouse.absolute())
+        remove_at_exit_if_empty(place.warehouse.absolute())
     return session(place.warehouse, CATALOG, delta=delta, config=place.settings)
 
 
 def open_table(name: str, place: Place, branch: str = "main") -> Table:
-    """Opens a table; the name of the default catalog may be left out."""
+    """Opens a table; the name of the default catalog is optional."""
     spark = open_spark(place)
     return table(spark, full_name(spark, name, place), branch)
 
 
 def full_name(spark: SparkSession, name: str, place: Place) -> str:
-    """The name of a table with its catalog."""
+    """Completes the name of a table with its catalog."""
     parts = split_name(name)
     catalog = parts[0]
     default = place.default_catalog

@@ -1,4 +1,4 @@
-"""The command that makes Iceberg tables of Delta tables."""
+"""The command that converts Delta tables to Iceberg tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 from rowdelta.choices import MetricsSource, SnapshotGranularity, SyncMode
 from rowdelta.cli.catalog_options import Place  # noqa: TC001 - typer reads it
-from rowdelta.cli.options import MORE, AsJson, DryRun, TableName, app, choice_option
+from rowdelta.cli.options import MORE, AsJson, PlanOnly, TableName, app, choice_option
 
 
 @app.command(
@@ -34,18 +34,20 @@ def from_delta(
     ] = "commit",
     location: Annotated[str | None, typer.Option(help="The folder of a new table; by default the catalog's.")] = None,
     delete_folder: Annotated[
-        str | None, typer.Option(help="Where delete files of a new table go; its folder deletion-vectors by default.")
+        str | None, typer.Option(help="Where delete files of a new table go; by default its folder `deletion-vectors`.")
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Compare the rows of both tables afterwards.")] = False,
-    verify_files: Annotated[bool, typer.Option("--verify-files", help="Look at every new data file.")] = False,
-    dry_run: DryRun = False,
+    verify_files: Annotated[
+        bool, typer.Option("--verify-files", help="Read the footer of every new data file.")
+    ] = False,
+    plan: PlanOnly = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make an Iceberg table over the files of a Delta table, deletes included, or bring it up to date."""
+    """Create an Iceberg table over the files of a Delta table, with its deletes, or bring it up to date."""
     from pathlib import Path
 
     from rowdelta.cli.connect import full_name, open_spark
-    from rowdelta.cli.run_operation import executed
+    from rowdelta.cli.run_operation import plan_or_execute
     from rowdelta.delta import from_delta as convert
 
     spark = open_spark(place, delta=True, make=True)
@@ -64,7 +66,7 @@ def from_delta(
         verify=verify,
         verify_files=verify_files,
     )
-    result = executed(operation, dry_run=dry_run, as_json=as_json)
+    result = plan_or_execute(operation, plan_only=plan, as_json=as_json)
     if result is None:
         return
     if result.mode == "none":

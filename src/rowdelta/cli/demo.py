@@ -15,7 +15,7 @@ from rowdelta.cli.output import print_json
 @app.command(epilog="Example: `rowdelta demo --keep warehouse`", rich_help_panel=MORE)
 def demo(
     keep: Annotated[
-        Path | None, typer.Option(help="A folder for the warehouse, which then stays; a temporary one by default.")
+        Path | None, typer.Option(help="A folder for the warehouse, which is kept; by default a temporary one.")
     ] = None,
 ) -> None:
     """Run the main job on a small warehouse of its own: a stream of changes, queries, resolve, and a report."""
@@ -26,7 +26,7 @@ def demo(
 
 @app.command(epilog="Example: `rowdelta version --json`", rich_help_panel=MORE)
 def version(as_json: AsJson = False) -> None:
-    """Show the versions of rowdelta and of what it runs on."""
+    """Show the versions of rowdelta and of the libraries that it uses."""
     from importlib.metadata import version as installed
 
     from rowdelta import __version__

@@ -1,4 +1,4 @@
-"""The data of the demo: orders, a stream of changes to them, and a plain model of what must come out."""
+"""The data of the demo: orders, a stream of changes to them, and a plain model of the expected result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INSERTED_IN_TEN: Final = 3
 
 @dataclass
 class Model:
-    """Every order by its id, in plain arrays: what a table that follows the stream must hold."""
+    """Every order by its id, in plain arrays: the expected rows of the table."""
 
     alive: npt.NDArray[np.bool_] = field(default_factory=lambda: np.arange(_MOST) < ORDERS)
     cents: npt.NDArray[np.int64] = field(default_factory=lambda: np.arange(_MOST) * 7 % 100_000)
@@ -35,14 +35,14 @@ class Model:
     next_id: int = ORDERS
 
     def as_arrow(self) -> pa.Table:
-        """The rows that are alive, by id."""
+        """Returns the live rows, by id."""
         ids = np.flatnonzero(self.alive)
         status = pa.DictionaryArray.from_arrays(pa.array(self.status[ids]), pa.array(STATUSES)).cast(pa.string())
         return pa.table({"id": ids, "status": status, "cents": self.cents[ids]})
 
 
 def write_batch(inbox: Path, number: int, model: Model) -> int:
-    """Writes a file of Debezium events, some keys more than once, and tells the model; returns the bytes written."""
+    """Writes a file of Debezium events, some keys more than once, and applies them to the model; returns its size."""
     random = np.random.default_rng(number)
     fresh = CHANGES * _INSERTED_IN_TEN // 10
     ids = np.concatenate([random.integers(0, model.next_id, CHANGES - fresh), np.arange(fresh) + model.next_id])

@@ -1,4 +1,4 @@
-"""`rowdelta demo`: the main job on a warehouse of its own. Changes stream in, queries see them, resolve tidies up."""
+"""`rowdelta demo`: changes stream into a table, queries see them, and resolve removes the debt."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _ROWS: Final = f"SELECT id, {_STATUS} status, id * 7 % 100000 cents FROM range(0
 
 
 @dataclass
-class Story:
-    """What the demo saw, for the report at its end."""
+class Measurements:
+    """Measurements for the report at the end."""
 
     batches: list[BatchProgress] = field(default_factory=list)
     queries: list[float] = field(default_factory=list)
@@ -44,42 +44,42 @@ class Story:
 
 
 def run(keep: Path | None = None) -> None:
-    """Runs the demo; with a folder, the warehouse stays there to be looked at."""
+    """Runs the demo; given a folder, the warehouse stays there."""
     folder = Path(tempfile.mkdtemp(prefix="rowdelta-demo-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)  # after an interrupt, too
     typer.echo("Starting Spark with Iceberg ...")
     spark = session(keep or folder / "warehouse", config={"spark.sql.shuffle.partitions": 4})
     try:
-        _tell(spark, folder)
+        _run_job(spark, folder)
     finally:
         spark.stop()
 
 
-def _tell(spark: SparkSession, folder: Path) -> None:
+def _run_job(spark: SparkSession, folder: Path) -> None:
     orders = _create(spark)
-    story, model = Story(), Model()
+    measured, model = Measurements(), Model()
     inbox = folder / "inbox"
     inbox.mkdir()
     for number in range(BATCHES):
-        story.event_bytes += write_batch(inbox, number, model)
+        measured.event_bytes += write_batch(inbox, number, model)
     typer.echo(f"\n{BATCHES} batches of {CHANGES:,} Debezium events (inserts, updates, deletes) arrive as files:")
 
     def after_batch(progress: BatchProgress) -> None:
         started = time.monotonic()
         paid = orders.read("status = 'paid'").selectExpr("sum(cents) / 100 AS total").collect()[0].total
-        story.queries.append(time.monotonic() - started)
-        story.batches.append(progress)
-        typer.echo(f"  {progress}; query {story.queries[-1]:.1f} s: paid {paid:,.2f}")
+        measured.queries.append(time.monotonic() - started)
+        measured.batches.append(progress)
+        typer.echo(f"  {progress}; query {measured.queries[-1]:.1f} s: paid {paid:,.2f}")
 
     source = spark.readStream.option("maxFilesPerTrigger", 1).text(str(inbox))
-    changes = stream(source, orders, "id", format="debezium", on_progress=after_batch)
+    changes = stream(source, orders, "id", format="debezium", progress=after_batch)
     changes.start(str(folder / "checkpoint"), available_now=True).await_termination()
     debt = orders.debt()
     typer.echo(f"\nThe debt: {debt.keys:,} keys in {debt.delete_files} delete files, read by {debt.readers}. resolve:")
     resolved = orders.resolve().execute()
     typer.echo(f"  {resolved.delete_files_added} deletion vectors instead, {resolved.seconds:.1f} s")
     _check(spark, model)
-    _report(story, debt.keys, orders.debt().keys, resolved.seconds, _merge_seconds(spark, inbox))
+    _report(measured, debt.keys, orders.debt().keys, resolved.seconds, _merge_seconds(spark, inbox))
 
 
 def _create(spark: SparkSession) -> Table:
@@ -94,15 +94,15 @@ def _create(spark: SparkSession) -> Table:
 
 def _check(spark: SparkSession, model: Model) -> None:
     """Checks that Iceberg's reader reads the table, and that every row is as the model says."""
-    found = spark.sql(f"SELECT id, status, cents FROM {NAME} ORDER BY id").toArrow()
-    expected = model.as_arrow().cast(found.schema)
-    if not found.equals(expected):
-        raise RowDeltaError(f"the table has {found.num_rows:,} rows that are not those of the model")
-    typer.echo(f"  Iceberg's reader finds {found.num_rows:,} orders: each row matches a plain model of the stream")
+    rows = spark.sql(f"SELECT id, status, cents FROM {NAME} ORDER BY id").toArrow()
+    expected = model.as_arrow().cast(rows.schema)
+    if not rows.equals(expected):
+        raise RowDeltaError(f"the table has {rows.num_rows:,} rows that are not those of the model")
+    typer.echo(f"  Iceberg's reader finds {rows.num_rows:,} orders: each row matches a plain model of the stream")
 
 
 def _merge_seconds(spark: SparkSession, inbox: Path) -> float:
-    """One batch by Iceberg's MERGE, into a copy of the table as it was at the start."""
+    """Measures one batch by Iceberg's MERGE, into a copy of the table as it was at the start."""
     spark.sql(
         f"CREATE OR REPLACE TABLE {COPY} ({COLUMNS}) USING iceberg TBLPROPERTIES ('format-version'='3', "
         "'write.merge.mode'='merge-on-read')"
@@ -125,17 +125,17 @@ def _last_changes(spark: SparkSession, file: Path) -> DataFrame:
     return records.join(last, ["id", "_rd_order"]).select("id", "status", "cents", "_rd_deleted")
 
 
-def _report(story: Story, debt: int, debt_after: int, resolve_seconds: float, merge_seconds: float) -> None:
-    batch = statistics.median(progress.seconds for progress in story.batches)
-    written = sum(progress.bytes for progress in story.batches)
+def _report(measured: Measurements, debt: int, debt_after: int, resolve_seconds: float, merge_seconds: float) -> None:
+    batch = statistics.median(progress.seconds for progress in measured.batches)
+    written = sum(progress.bytes for progress in measured.batches)
     grid = Grid(title="\nThe report", box=None, pad_edge=False, show_header=False, title_justify="left")
     grid.add_column()
     grid.add_column(justify="right")
     for name, value in {
         f"one batch of {CHANGES:,} changes, median": f"{batch:.2f} s",
         "the same batch by Iceberg's MERGE": f"{merge_seconds:.2f} s ({merge_seconds / batch:.1f} x)",
-        "a query after each batch, median": f"{statistics.median(story.queries):.2f} s",
-        "events read": f"{story.event_bytes:,} bytes",
+        "a query after each batch, median": f"{statistics.median(measured.queries):.2f} s",
+        "events read": f"{measured.event_bytes:,} bytes",
         "rows and deletes written": f"{written:,} bytes",
         "equality deletes before resolve": f"{debt:,} keys",
         "equality deletes after resolve": f"{debt_after:,} keys",

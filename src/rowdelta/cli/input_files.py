@@ -1,4 +1,4 @@
-"""Files of rows and keys that a command takes, with the types of the table they are for."""
+"""Reads the files of rows and keys that commands take, with the types of the table that they are for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringTy
 
 from rowdelta.cli.options import READERS
 from rowdelta.errors import InputError
-from rowdelta.spark import Py4JError, java_causes, quiet_tasks, quote
+from rowdelta.spark import Py4JError, quiet_tasks, quote, read_java_causes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,36 +22,36 @@ if TYPE_CHECKING:
 
     from rowdelta._table import Table
 
-_SHOWN: Final = 200
+_LINE_LENGTH: Final = 200
 _ONE_A_LINE: Final = 'each line is one object, such as {"id": 1}'
-# A text has no nested values; JSON writes bytes as base64. Spark's reader knows how to make these.
+# Text has no nested values, and JSON writes bytes as base64: Spark's reader makes these.
 _BY_THE_READER: Final = (StructType, ArrayType, MapType, BinaryType)
 
 
 def read_rows(path: Path, target: Table) -> DataFrame:
     """Reads a file of rows.
 
-    Values of text formats are taken as they are written and become the types of the table's columns, so that `007`
-    stays what it is in a text column and no digit of a decimal gets lost. Other columns get the types that Spark sees
-    in them. A value that does not fit is an error.
+    In text formats, values are read as text and cast to the types of the table's columns, so that `007` stays `007` in
+    a text column and decimals keep every digit. Spark infers the types of other columns. A value that does not fit is
+    an error.
     """
-    handle = target._handle  # noqa: SLF001 - its session and types; to read the table would read its deletes
+    handle = target._handle  # noqa: SLF001 - only its session and types; `read()` would read its deletes
     format_name, place = READERS[path.suffix.lower()], str(path.absolute())
     reader = handle.spark.read.format(format_name)
     if format_name not in {"csv", "json"}:
         return reader.load(place)
     reader = reader.option("mode", "FAILFAST").option("header", "true")
-    with _bad_lines_named(path, handle.spark):
-        found = reader.option("inferSchema", "true").load(place).schema
+    with _name_bad_lines(path, handle.spark):
+        inferred = reader.option("inferSchema", "true").load(place).schema
     fold = handle.name_rule.fold
     types = {fold(field.name): field.dataType for field in handle.column_types.fields}
-    wanted = {field.name: types.get(fold(field.name), field.dataType) for field in found.fields}
-    known = {name: type_ for name, type_ in wanted.items() if fold(name) in types}
-    # Of a CSV file everything is read as text, and of JSON what has a type that the table knows.
-    texts = {name for name in (wanted if format_name == "csv" else known) if _has_text(wanted[name])}
-    schema = StructType([StructField(name, StringType() if name in texts else kind) for name, kind in wanted.items()])
+    wanted = {field.name: types.get(fold(field.name), field.dataType) for field in inferred.fields}
+    of_table = {name: type_ for name, type_ in wanted.items() if fold(name) in types}
+    # All columns of a CSV file are read as text; of JSON, only the columns of the table.
+    texts = {name for name in (wanted if format_name == "csv" else of_table) if _has_text(wanted[name])}
+    schema = StructType([StructField(name, StringType() if name in texts else type_) for name, type_ in wanted.items()])
     rows = reader.option("inferSchema", "false").schema(schema).load(place)
-    return rows.select(*(F.col(quote(name)).cast(kind) for name, kind in wanted.items()))
+    return rows.select(*(F.col(quote(name)).cast(type_) for name, type_ in wanted.items()))
 
 
 def _has_text(type_: DataType) -> bool:
@@ -59,8 +59,8 @@ def _has_text(type_: DataType) -> bool:
 
 
 @contextmanager
-def _bad_lines_named(path: Path, spark: SparkSession) -> Iterator[None]:
-    """Says which line of a file of JSON is none, where Spark says only that there is one."""
+def _name_bad_lines(path: Path, spark: SparkSession) -> Iterator[None]:
+    """Names the line of a JSON file that is not JSON; Spark says only that there is one."""
     try:
         with quiet_tasks(spark):
             yield
@@ -73,8 +73,8 @@ def _bad_lines_named(path: Path, spark: SparkSession) -> Iterator[None]:
 
 
 def _is_of_parser(error: PySparkException | Py4JError) -> bool:
-    """Whether a reader of JSON found something else; a file can also be unreadable."""
-    return any("MALFORMED" in said or kind.startswith("Json") for kind, said in java_causes(error))
+    """Whether the JSON reader failed on the text of the file; a file can also be unreadable."""
+    return any("MALFORMED" in message or name.startswith("Json") for name, message in read_java_causes(error))
 
 
 def _check_lines(path: Path) -> None:
@@ -82,9 +82,9 @@ def _check_lines(path: Path) -> None:
         for number, line in enumerate(lines, 1):
             try:
                 is_object = not line.strip() or isinstance(json.loads(line.strip()), (dict, list))
-                reason = "it is no object"
+                reason = "it is not an object"
             except json.JSONDecodeError as error:
                 is_object, reason = False, f"{error.msg} at column {error.colno}"
             if not is_object:
-                shown = line.strip()[:_SHOWN]
-                raise InputError(f"{path}, line {number} is not a JSON object: {reason}\n{shown}", hint=_ONE_A_LINE)
+                text = line.strip()[:_LINE_LENGTH]
+                raise InputError(f"{path}, line {number} is not a JSON object: {reason}\n{text}", hint=_ONE_A_LINE)

@@ -1,4 +1,4 @@
-"""Commands that look at tables and files and change nothing."""
+"""Commands that inspect tables and files and change nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from rowdelta.cli import puffin_report
 from rowdelta.cli.catalog_options import Place  # noqa: TC001 - typer reads it
-from rowdelta.cli.options import LOOK, AsJson, Branch, Snapshot, TableName, app, names
+from rowdelta.cli.options import LOOK, AsJson, Branch, Snapshot, TableName, app, split_names
 from rowdelta.cli.output import print_json, print_rows
 
 
@@ -18,7 +18,7 @@ def puffin(
     file: Annotated[Path, typer.Argument(help="A local Puffin file.", exists=True, dir_okay=False, readable=True)],
     as_json: AsJson = False,
 ) -> None:
-    """Show what a Puffin file holds: its blobs, their properties, and the bitmaps of deletes inside."""
+    """Show the blobs of a Puffin file, their properties, and the bitmaps of deletes in them."""
     report = puffin_report.describe(file)
     if as_json:
         print_json(report)
@@ -43,8 +43,8 @@ def delete_files(
     if as_json:
         print_json(rows)
     elif rows:
-        shown = ("path", "content", "encoding", "records", "bytes", "sequence", "partition", "applies_to", "dangling")
-        print_rows(rows, shown)
+        columns = ("path", "content", "encoding", "records", "bytes", "sequence", "partition", "applies_to", "dangling")
+        print_rows(rows, columns)
     else:
         typer.echo("no delete files")
 
@@ -72,7 +72,58 @@ def read(
     from rowdelta.cli.connect import open_table
     from rowdelta.cli.run_operation import show_frame
 
-    wanted = None if columns is None else names(columns)
+    wanted = None if columns is None else split_names(columns)
     opened = open_table(table, place, branch)
     frame = opened.read(where, wanted, snapshot_id=snapshot, timestamp=timestamp, tag=tag, check_deletes=check_deletes)
     show_frame(frame, limit, as_json=as_json)
+
+
+@app.command(
+    epilog="Example: `rowdelta debt db.orders --warehouse warehouse --html debt.html`",
+    rich_help_panel=LOOK,
+    new_names={"--verify": "--check-deletes"},
+)
+def debt(
+    table: TableName,
+    place: Place,
+    plot: Annotated[Path | None, typer.Option(help="Also draw it: a .png, .svg or .pdf file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write the report as one HTML page.")] = None,
+    top: Annotated[int, typer.Option(min=1, help="Partitions and data files to list.")] = 10,
+    snapshot: Snapshot = None,
+    check_deletes: Annotated[
+        bool, typer.Option("--check-deletes", help="Also read every deletion vector, and refuse a damaged one.")
+    ] = False,
+    branch: Branch = "main",
+    plan: Annotated[bool, typer.Option("--plan", help="Has no effect: `debt` changes nothing.")] = False,  # noqa: ARG001 - see its help
+    as_json: AsJson = False,
+) -> None:
+    """Show what the deletes of a table cost its readers, who can read it, and what to do about it."""
+    from rowdelta.cli.connect import open_table
+
+    measured = open_table(table, place, branch).debt(snapshot, check_deletes=check_deletes)
+    if as_json:
+        typer.echo(measured.to_json())
+    else:
+        measured.show(top=top)
+    for path in (None if plot is None else measured.plot(plot), None if html is None else measured.to_html(html)):
+        if path is not None:
+            typer.echo(f"wrote {path}", err=as_json)
+
+
+@app.command(epilog="Example: `rowdelta advise db.orders --warehouse warehouse`", rich_help_panel=LOOK)
+def advise(table: TableName, place: Place, branch: Branch = "main", as_json: AsJson = False) -> None:
+    """Recommend encoding, mode and a maintenance schedule, by the debt and the recent commits."""
+    from rich.console import Console
+
+    from rowdelta.cli.connect import open_table
+    from rowdelta.debt import format_advice, list_commands
+
+    advice = open_table(table, place, branch).advise()
+    if as_json:
+        lines = [list_commands(advice.table, item, place.words) for item in advice.recommendations]
+        document = advice.to_dict()
+        for item, shell in zip(document["recommendations"], lines, strict=True):
+            item["shell"] = shell
+        print_json(document)
+    else:
+        Console(highlight=False).print(format_advice(advice, place.words), soft_wrap=True)

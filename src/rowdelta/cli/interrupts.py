@@ -1,8 +1,7 @@
-"""Ctrl-C on the command line: one line, exit code 130, and no process is left.
+"""Ends the command line on Ctrl-C with one line and exit code 130, and leaves no process behind.
 
-The command runs in a thread of its own, which no signal reaches: one in the middle of a py4j call would break the
-connection. The main thread only waits. When it is interrupted, what is being written is undone or finished first; all
-else just ends.
+The command runs in a separate thread, because a signal in the middle of a py4j call would break the connection. The
+main thread only waits. On an interrupt, a write is undone or finished first; everything else just ends.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import uuid
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from rowdelta._loading import INTERRUPTED, interrupted_line
+from rowdelta._loading import INTERRUPTED_EXIT_CODE, format_interrupted_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,10 +27,10 @@ _SHOW_CURSOR: Final = "\x1b[?25h"
 
 
 class _Command:
-    """A command under way.
+    """A command that runs in a thread.
 
     Attributes:
-        done: Set at its end.
+        done: Set when the command ends.
     """
 
     def __init__(self, work: Callable[[], int]) -> None:
@@ -50,26 +49,26 @@ class _Command:
         finally:
             self.done.set()
 
-    def begin_in_order(self, stop: Callable[[], None]) -> None:
-        """From now on it must not just be dropped; `stop` makes it end. Once it is interrupted, it does not begin."""
+    def require_finish(self, stop: Callable[[], None]) -> None:
+        """Begins work that must not be dropped: an interrupt calls `stop` and waits. Raises if one came before."""
         with self._lock:
             if self._is_interrupted:
                 raise KeyboardInterrupt
             self._stop = stop
 
-    def end_in_order(self) -> None:
-        """From now on it may be dropped again."""
+    def allow_drop(self) -> None:
+        """Ends such work: an interrupt may drop the command again."""
         with self._lock:
             self._stop = None
 
     def interrupt(self) -> Callable[[], None] | None:
-        """Notes the interrupt; returns what makes it end where it must not just be dropped."""
+        """Records the interrupt; returns what stops work that must not be dropped, if there is any."""
         with self._lock:
             self._is_interrupted = True
             return self._stop
 
     def outcome(self) -> int:
-        """Its exit code; raises what it failed with."""
+        """Returns the exit code, or raises the error of the command."""
         if isinstance(self._outcome, BaseException):
             raise self._outcome
         return self._outcome
@@ -98,11 +97,11 @@ def run_command(work: Callable[[], int]) -> int:
 
 
 @contextmanager
-def in_order(stop: Callable[[], None] | None = None) -> Iterator[None]:
-    """Work that an interrupt must not break off in the middle, because it writes.
+def finish_before_interrupt(stop: Callable[[], None] | None = None) -> Iterator[None]:
+    """Lets an interrupt wait for work that writes.
 
     Args:
-        stop: What makes it end; by default its Spark jobs are cancelled, so that it fails and cleans up after itself.
+        stop: Ends the work; by default its Spark jobs are cancelled, so that it fails and cleans up after itself.
 
     Raises:
         KeyboardInterrupt: The command was interrupted before this work began.
@@ -116,30 +115,30 @@ def in_order(stop: Callable[[], None] | None = None) -> Iterator[None]:
         yield
         return
     context = SparkContext._active_spark_context  # noqa: SLF001 - the only way to ask without starting one
-    command.begin_in_order(stop or (lambda: end_work(command.thread, tag, command.done.wait)))
+    command.require_finish(stop or (lambda: end_work(command.thread, tag, command.done.wait)))
     try:
         if context is not None:
             context.addJobTag(tag)
         yield
     finally:
-        command.end_in_order()
+        command.allow_drop()
         if context is not None:
             context.removeJobTag(tag)
 
 
 def _end(command: _Command) -> None:
-    """Ends the process. A second interrupt does not wait for anything."""
+    """Ends the process. A second interrupt ends it at once."""
     from rowdelta.spark import end_jvm, kill_jvm
 
     def at_once(*_: object) -> None:
         kill_jvm()
-        os._exit(INTERRUPTED)
+        os._exit(INTERRUPTED_EXIT_CODE)
 
     signal.signal(signal.SIGINT, at_once)
     screen = sys.stderr
-    screen.write(interrupted_line())
+    screen.write(format_interrupted_line())
     screen.flush()
-    # What fails from now on fails because of the interrupt.
+    # Errors from here on are caused by the interrupt.
     logging.disable(logging.CRITICAL)
     sys.stderr = io.StringIO()
     stop = command.interrupt()
@@ -148,7 +147,7 @@ def _end(command: _Command) -> None:
             stop()
         command.done.wait()
     with suppress(Exception):
-        atexit._run_exitfuncs()  # noqa: SLF001 - scratch files go while the JVM is there; nobody else would do it
+        atexit._run_exitfuncs()  # noqa: SLF001 - removes scratch files while the JVM is alive; `os._exit` would not
     with suppress(Exception):
         end_jvm()
     command.done.wait(_LAST_SECONDS)
@@ -157,4 +156,4 @@ def _end(command: _Command) -> None:
     if screen.isatty():
         screen.write(_SHOW_CURSOR)  # a progress bar hides it
         screen.flush()
-    os._exit(INTERRUPTED)
+    os._exit(INTERRUPTED_EXIT_CODE)

@@ -1,62 +1,73 @@
-"""The application that every command joins, and the options that commands share."""
+"""The application that all commands belong to, and the options that they share."""
 
 from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 - typer reads it
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from rowdelta import choices
 from rowdelta._version import __version__
-from rowdelta.cli.command import DEBUG, prepared
+from rowdelta.cli.command import DEBUG, with_common_options
+from rowdelta.cli.old_options import replace_old_options
 from rowdelta.encoding import DeleteEncoding
 from rowdelta.errors import RowDeltaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from typer.models import CommandFunctionType
 
 
 class Command(TyperCommand):
-    """A command whose help shows flags without a type."""
+    """A command whose help shows flags without a type, and that accepts the old names of its options."""
+
+    new_names: ClassVar[Mapping[str, str | None]] = {}
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As in Typer."""
+        options = {name for parameter in self.params for name in parameter.opts}
+        return super().parse_args(ctx, replace_old_options(args, options, self.new_names))
 
     def get_params(self, ctx: Any) -> Any:
         """As in Typer."""
-        return _plain_flags(super().get_params(ctx))
+        return _hide_flag_types(super().get_params(ctx))
 
 
 class Group(TyperGroup):
-    """A group of commands, the same."""
+    """A group of commands whose help shows flags without a type."""
 
     def get_params(self, ctx: Any) -> Any:
         """As in Typer."""
-        return _plain_flags(super().get_params(ctx))
+        return _hide_flag_types(super().get_params(ctx))
 
 
-def _plain_flags(parameters: Iterable[Any]) -> list[Any]:
-    """A flag takes no value, so that it has no type to show; Typer would show `<bool>`."""
-    found = list(parameters)
-    for parameter in found:
+def _hide_flag_types(parameters: Iterable[Any]) -> list[Any]:
+    """Hides the type of flags, which take no value; Typer would show `<bool>`."""
+    all_parameters = list(parameters)
+    for parameter in all_parameters:
         if getattr(parameter, "is_flag", False):
             parameter.display_type_rich = lambda **_: None
-    return found
+    return all_parameters
 
 
 class App(typer.Typer):
-    """An application whose commands all have `--debug`, and those with a `place` the options that name catalogs."""
+    """An application whose commands have `--debug`, and the catalog options if they have a parameter `place`."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(cls=Group, **settings)
 
-    def command(self, *arguments: Any, **settings: Any) -> Callable[[CommandFunctionType], CommandFunctionType]:
-        """As in Typer."""
-        add = super().command(*arguments, cls=Command, **settings)
+    def command(
+        self, *arguments: Any, new_names: Mapping[str, str | None] | None = None, **settings: Any
+    ) -> Callable[[CommandFunctionType], CommandFunctionType]:
+        """As in Typer; `new_names` has the options that were renamed, see `replace_old_options`."""
+        command_class = type("Command", (Command,), {"new_names": new_names or {}})
+        add = super().command(*arguments, cls=command_class, **settings)
 
         def join(function: CommandFunctionType) -> CommandFunctionType:
-            add(prepared(function))
+            add(with_common_options(function))
             return function
 
         return join
@@ -74,28 +85,28 @@ app = App(
 LOOK, CHANGE, MAINTAIN, MORE = "Read and inspect", "Change rows", "Maintain", "More"
 
 # The files that `rowdelta.cli.input_files` reads.
-KINDS = "a .parquet, .orc, .csv (with a header) or .json (one object a line) file"
+ROW_FILES = "a .parquet, .orc, .csv (with a header) or .json (one object a line) file"
 READERS = {".parquet": "parquet", ".orc": "orc", ".csv": "csv", ".json": "json", ".jsonl": "json"}
 
 
-# What the help shows for an option that takes one of some words.
+# The type that help shows for an option that takes one of some words.
 WORD = "<str>"
 
 
-def rows_file(path: Path) -> Path:
-    """A callback of an option that names a file of rows: is its kind known?"""
+def check_rows_file(path: Path) -> Path:
+    """An option callback: refuses a file of rows whose suffix is unknown."""
     if path.suffix.lower() not in READERS:
         raise typer.BadParameter(f"{path.name}: unsupported file type; use one of {', '.join(READERS)}")
     return path
 
 
 def parse_encoding(text: str) -> str:
-    """A parser of an option that names an encoding."""
-    return str(accepted_by(DeleteEncoding.from_name)(text))
+    """Parses an option that names an encoding."""
+    return str(check_with(DeleteEncoding.from_name)(text))
 
 
-def accepted_by(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A callback of an option: what the library would refuse is a wrong call, and said before Spark starts."""
+def check_with(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Makes an option callback that reports what the library would refuse as wrong usage, before Spark starts."""
 
     def callback(value: Any) -> Any:
         try:
@@ -122,7 +133,7 @@ def choice_option(choice: Any, help_text: str) -> Any:
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 Branch = Annotated[str, typer.Option(help="The branch to read or change.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")]
+PlanOnly = Annotated[bool, typer.Option("--plan", help="Print what would be done, and change nothing.")]
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="The table: `db.orders`, or `lake.db.orders`.")]
 Snapshot = Annotated[int | None, typer.Option(help="The state after this snapshot.")]
 Encoding = Annotated[
@@ -138,19 +149,19 @@ Scope = Annotated[
 ]
 Mode = Annotated[
     choices.Mode | None,
-    choice_option(choices.Mode, "merge-on-read or copy-on-write; by default as the table says."),
+    choice_option(choices.Mode, "merge-on-read or copy-on-write; by default the table's property decides."),
 ]
 Isolation = Annotated[
     choices.Isolation | None,
-    choice_option(choices.Isolation, "serializable or snapshot; by default as the table says."),
+    choice_option(choices.Isolation, "serializable or snapshot; by default the table's property decides."),
 ]
 
 
-def names(text: str) -> list[str]:
-    """Reads names that are separated by commas.
+def split_names(text: str) -> list[str]:
+    """Splits names that are separated by commas.
 
     Examples:
-        >>> names("id, region")
+        >>> split_names("id, region")
         ['id', 'region']
     """
     return [name.strip() for name in text.split(",")]

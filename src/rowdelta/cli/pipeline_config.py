@@ -1,4 +1,4 @@
-"""The file that describes a pipeline."""
+"""Reads the file that describes a pipeline."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Source:
         files: A folder of JSON files, one change a line.
         kafka: Options of Spark's Kafka source, such as `kafka.bootstrap.servers` and `subscribe`. A value may also be
             a list of names, or the offsets of partitions as names and values.
-        schema: The fields of plain rows, as SQL; left out, the table's columns and `op`. Debezium events need none.
+        schema: The fields of plain rows, as SQL; by default the table's columns and `op`. Debezium events need none.
         options: Further options of the reader.
     """
 
@@ -48,15 +48,15 @@ class Pipeline:
         checkpoint: The folder of the stream's state.
         warehouse: The folder of a hadoop-type catalog `lake`.
         conf: Spark settings, for any other catalog.
-        create: The columns of the table as SQL, to make it where it does not exist.
+        create: The columns of the table as SQL, to create it if it does not exist.
         properties: Table properties for `create`.
         format: `debezium` or `changes`.
-        op: The field of plain rows that says what was done.
+        op: The field of plain rows that holds the operation.
         time_unit: What numbers in timestamp columns count: `millis`, `micros` or `nanos`.
         decimals: What text in decimal columns is: `text` of a number, or `base64`.
-        unknown_fields: Fields that the table does not have: `bad`, or `ignore`; left out, `ignore` for plain rows with
+        unknown_fields: Fields that the table does not have: `bad`, or `ignore`; by default `ignore` for plain rows with
             a schema, and `bad` otherwise.
-        every: Time between two batches; left out, all that is there is taken, then the stream stops.
+        every: Time between two batches; by default the stream takes what is there, then stops.
         stream: Further arguments of `rd.cdc.stream()`: `order_by` (within a batch), `on_bad`, `branch`, `publish`,
             `resolve_every`, ...
     """
@@ -84,26 +84,28 @@ def read_config(path: Path) -> Pipeline:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not YAML: {error}") from error
-    values = _checked(_filled(document, path), Pipeline, str(path), ("table", "key", "source", "checkpoint"))
-    source = Source(**_checked(values["source"], Source, f"{path}: source", ()))
+    values = _check_entries(
+        _fill_variables(document, path), Pipeline, str(path), ("table", "key", "source", "checkpoint")
+    )
+    source = Source(**_check_entries(values["source"], Source, f"{path}: source", ()))
     if (source.files is None) == (not source.kafka):
         raise InputError(f"{path}: source needs either files or kafka", hint="files: a folder, or kafka: its options")
     for name in ("checkpoint", "warehouse"):
         if values.get(name) is not None:
-            values[name] = _place(path, values[name])
+            values[name] = _resolve_folder(path, values[name])
     if source.files is not None:
-        source = Source(**{**vars(source), "files": _place(path, source.files)})
+        source = Source(**{**vars(source), "files": _resolve_folder(path, source.files)})
     return Pipeline(**{**values, "source": source})
 
 
-def _checked(document: Any, kind: type, where: str, required: tuple[str, ...]) -> dict[str, Any]:
+def _check_entries(document: Any, type_: type, where: str, required: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise InputError(f"{where} is not a list of names and values")
-    known = {known.name for known in fields(kind)}
-    strange = [str(name) for name in document if name not in known]
-    if strange:
+    names = {entry.name for entry in fields(type_)}
+    unknown = [str(name) for name in document if name not in names]
+    if unknown:
         raise InputError(
-            f"{where} has unknown entries {', '.join(strange)}", hint=f"known are {', '.join(sorted(known))}"
+            f"{where} has unknown entries {', '.join(unknown)}", hint=f"known are {', '.join(sorted(names))}"
         )
     missing = [name for name in required if document.get(name) is None]
     if missing:
@@ -111,20 +113,20 @@ def _checked(document: Any, kind: type, where: str, required: tuple[str, ...]) -
     return dict(document)
 
 
-def _filled(value: Any, path: Path) -> Any:
-    """The document with variables of the environment in it, so that passwords need not be in a file."""
+def _fill_variables(value: Any, path: Path) -> Any:
+    """Fills in variables of the environment, so that passwords need not be in a file."""
     if isinstance(value, dict):
-        return {name: _filled(part, path) for name, part in value.items()}
+        return {name: _fill_variables(part, path) for name, part in value.items()}
     if isinstance(value, list):
-        return [_filled(part, path) for part in value]
-    return _VARIABLE.sub(lambda found: _variable(found[1], path), value) if isinstance(value, str) else value
+        return [_fill_variables(part, path) for part in value]
+    return _VARIABLE.sub(lambda match: _read_variable(match[1], path), value) if isinstance(value, str) else value
 
 
-def _variable(name: str, path: Path) -> str:
+def _read_variable(name: str, path: Path) -> str:
     if name not in os.environ:
         raise InputError(f"{path} uses ${{{name}}}, which the environment does not have", hint=f"export {name}=...")
     return os.environ[name]
 
 
-def _place(path: Path, folder: str) -> str:
+def _resolve_folder(path: Path, folder: str) -> str:
     return folder if "://" in folder else str((path.parent / folder).absolute())

@@ -18,10 +18,10 @@ from rowdelta._table import table
 from rowdelta.cdc import Debezium, JsonRows, stream
 from rowdelta.cli.catalog_options import CATALOG, Place
 from rowdelta.cli.connect import full_name
-from rowdelta.cli.interrupts import in_order
+from rowdelta.cli.interrupts import finish_before_interrupt
 from rowdelta.cli.output import print_json
 from rowdelta.errors import InputError, TableError
-from rowdelta.spark import run_sql, string_literal
+from rowdelta.spark import quote_string, run_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,37 +31,37 @@ if TYPE_CHECKING:
     from rowdelta.cli.pipeline_config import Pipeline, Source
 
 KAFKA_PACKAGE: Final = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
-# All of the topic, as all files of a folder, and no more at once than a batch may hold.
+# The whole topic, as with the files of a folder, and no more at once than a batch may hold.
 _KAFKA: Final = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "1000000"}
 _FILES: Final = {"maxFilesPerTrigger": "1"}
-# What the parser of Spark understands in a string as its settings say: escapes, quotes, and variables.
+# Characters in strings whose meaning depends on Spark's settings: escapes, quotes and variables.
 _DEPENDS_ON_SETTINGS: Final = re.compile(r"""[\\'"`$]""")
-# Arguments of `stream()` that the file has in other places.
-_ELSEWHERE: Final = {"source", "table", "key", "format", "on_progress"}
+# Arguments of `stream()` that other entries of the file set.
+_ELSEWHERE: Final = {"source", "table", "key", "format", "progress"}
 
 
 def run_pipeline(pipeline: Pipeline, place: Place, *, kafka: bool, as_json: bool) -> None:
-    """Starts Spark, opens or makes the table, and follows the stream to its end.
+    """Starts Spark, opens or creates the table, and runs the stream to its end.
 
     Args:
-        pipeline: What the file says.
+        pipeline: The content of the file.
         place: A warehouse or Spark settings of the command line, which win over those of the file.
         kafka: Load Spark's Kafka package.
         as_json: Print batches as JSON, one a line.
     """
     reader, further = _format(pipeline), _arguments(pipeline)
     spark = _spark(pipeline, place, kafka=kafka)
-    lines = None if sys.stderr.isatty() else _as_line  # a terminal has lines of its own
+    lines = None if sys.stderr.isatty() else _as_line  # in a terminal, the stream prints its own lines
     changes = stream(
         _source(spark, pipeline.source),
         _table(spark, pipeline, place),
         pipeline.key,
         format=reader,
-        on_progress=_as_json if as_json else lines,
+        progress=_as_json if as_json else lines,
         **further,
     )
     running = changes.start(pipeline.checkpoint, every=pipeline.every, available_now=pipeline.every is None)
-    with in_order(running.stop):  # a batch that is being written is finished or undone, and comes again
+    with finish_before_interrupt(running.stop):  # a batch is finished, or undone and repeated after a restart
         running.await_termination()
 
 
@@ -77,7 +77,7 @@ def _settings(pipeline: Pipeline, place: Place) -> dict[str, str]:
 
 
 def _warehouse(pipeline: Pipeline, place: Place) -> str | None:
-    """The folder of the catalog `lake`; the current one where neither a folder nor a catalog is named."""
+    """The folder of the catalog `lake`; the current folder if neither a folder nor a catalog is named."""
     own_catalog = any(name.startswith("spark.sql.catalog.") for name in _settings(pipeline, place))
     named = pipeline.warehouse if place.warehouse is None else str(place.warehouse)
     return named or (None if own_catalog else ".")
@@ -98,10 +98,10 @@ def _table(spark: SparkSession, pipeline: Pipeline, place: Place) -> Table:
 
 
 def _create(spark: SparkSession, name: str, columns: str, properties: dict[str, Any]) -> None:
-    """Makes the table with its properties, or no table.
+    """Creates the table with all of its properties, or no table.
 
-    The columns are the user's own SQL, which the settings of the session may give another meaning. Properties have one
-    meaning: those whose text some setting may change are set by a statement of their own.
+    The columns are SQL of the user, and follow the settings of the session. Properties must not: a separate statement
+    sets those whose text a setting could change.
     """
     texts = {key: str(value) for key, value in properties.items()}
     plain = {key: value for key, value in texts.items() if not _DEPENDS_ON_SETTINGS.search(key + value)}
@@ -117,7 +117,7 @@ def _create(spark: SparkSession, name: str, columns: str, properties: dict[str, 
 
 
 def _listed(properties: dict[str, str]) -> str:
-    return ", ".join(f"{string_literal(key)}={string_literal(value)}" for key, value in properties.items())
+    return ", ".join(f"{quote_string(key)}={quote_string(value)}" for key, value in properties.items())
 
 
 def _source(spark: SparkSession, source: Source) -> DataFrame:
@@ -136,7 +136,7 @@ def _source(spark: SparkSession, source: Source) -> DataFrame:
 
 
 def _options(values: dict[str, Any]) -> dict[str, str]:
-    """Options as Spark takes them: all of them text, lists with commas, and offsets of partitions as JSON."""
+    """Converts options to text for Spark: lists with commas, and offsets of partitions as JSON."""
     return {name: _option(value) for name, value in values.items()}
 
 
@@ -164,11 +164,11 @@ def _format(pipeline: Pipeline) -> Records:
 
 
 def _arguments(pipeline: Pipeline) -> dict[str, Any]:
-    known = set(inspect.signature(stream).parameters) - _ELSEWHERE
-    strange = [name for name in pipeline.stream if name not in known]
-    if strange:
+    accepted = set(inspect.signature(stream).parameters) - _ELSEWHERE
+    unknown = [name for name in pipeline.stream if name not in accepted]
+    if unknown:
         raise InputError(
-            f"stream has unknown entries {', '.join(strange)}", hint=f"known are {', '.join(sorted(known))}"
+            f"stream has unknown entries {', '.join(unknown)}", hint=f"known are {', '.join(sorted(accepted))}"
         )
     return pipeline.stream
 

@@ -1,4 +1,4 @@
-"""What a Puffin file holds, as a document and on the screen."""
+"""Describes the content of a Puffin file, as a document and as text."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rowdelta.codec import (
-    EDV_V1,
-    EDV_V2,
+    EQUALITY_DELETE_VECTOR_V1,
+    EQUALITY_DELETE_VECTOR_V2,
     HASH_BLOB_TYPE,
     BlobMetadata,
     PathSource,
-    decode_edv,
-    decode_hashed,
-    decode_vector,
+    decode_deletion_vector,
+    decode_equality_vector,
+    decode_hash_map,
     read_blob,
     read_puffin,
 )
@@ -34,18 +34,18 @@ BARS = " ▁▂▃▄▅▆▇█"
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """The file's properties and blobs; a blob of deletes also with its cardinality, range and histogram."""
+    """Describes the file's properties and blobs; blobs of deletes also by cardinality, range and histogram."""
     source = PathSource(path)
     file = read_puffin(source)
     return {
         "file": str(path),
         "size": source.size,
         "properties": file.properties,
-        "blobs": [_blob(blob, source) for blob in file.blobs],
+        "blobs": [_describe_blob(blob, source) for blob in file.blobs],
     }
 
 
-def _blob(blob: BlobMetadata, source: PathSource) -> dict[str, Any]:
+def _describe_blob(blob: BlobMetadata, source: PathSource) -> dict[str, Any]:
     document: dict[str, Any] = {
         "type": blob.type,
         "fields": list(blob.fields),
@@ -56,16 +56,16 @@ def _blob(blob: BlobMetadata, source: PathSource) -> dict[str, Any]:
         "compression-codec": blob.compression_codec,
         "properties": dict(blob.properties),
     }
-    held = _held(blob, source)
-    if held is not None:
-        document["cardinality"] = len(held.bitmap)
-        if held.bitmap:
-            document |= {"min": held.minimum, "max": held.maximum, "histogram": _histogram(held.bitmap)}
+    values = _read_values(blob, source)
+    if values is not None:
+        document["cardinality"] = len(values.bitmap)
+        if values.bitmap:
+            document |= {"min": values.minimum, "max": values.maximum, "histogram": _count_by_slice(values.bitmap)}
     return document
 
 
 @dataclass(frozen=True)
-class _Held:
+class _Values:
     """The positions, keys or hashes inside a blob; they may be billions, so they are never listed."""
 
     bitmap: BitMap | BitMap64
@@ -73,30 +73,30 @@ class _Held:
     maximum: int | None
 
 
-def _held(blob: BlobMetadata, source: PathSource) -> _Held | None:
-    """What a blob of deletes holds; None for other kinds of blobs."""
-    if blob.type in {EDV_V1, EDV_V2}:
-        edv = decode_edv(blob, read_blob(source, blob))
-        return _Held(edv.bitmap, edv.value_min, edv.value_max)
+def _read_values(blob: BlobMetadata, source: PathSource) -> _Values | None:
+    """Reads the values of a blob of deletes; None for other blobs."""
+    if blob.type in {EQUALITY_DELETE_VECTOR_V1, EQUALITY_DELETE_VECTOR_V2}:
+        edv = decode_equality_vector(blob, read_blob(source, blob))
+        return _Values(edv.bitmap, edv.value_min, edv.value_max)
     bitmap: BitMap | BitMap64
     if blob.type == DELETION_VECTOR_V1:
-        bitmap = decode_vector(read_blob(source, blob), cardinality=_cardinality(blob))
+        bitmap = decode_deletion_vector(read_blob(source, blob), cardinality=_read_cardinality(blob))
     elif blob.type == HASH_BLOB_TYPE:
-        bitmap = decode_hashed(read_blob(source, blob)).bitmap
+        bitmap = decode_hash_map(read_blob(source, blob)).bitmap
     else:
         return None
-    return _Held(bitmap, bitmap.min(), bitmap.max()) if bitmap else _Held(bitmap, None, None)
+    return _Values(bitmap, bitmap.min(), bitmap.max()) if bitmap else _Values(bitmap, None, None)
 
 
-def _cardinality(blob: BlobMetadata) -> int | None:
+def _read_cardinality(blob: BlobMetadata) -> int | None:
     text = blob.properties.get("cardinality")
     if text is not None and not (text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER):
         raise FormatError(f"blob property cardinality is {text!r}, not a number")
     return None if text is None else int(text)
 
 
-def _histogram(bitmap: BitMap | BitMap64) -> list[int]:
-    """Values per equal slice of the range, counted by rank."""
+def _count_by_slice(bitmap: BitMap | BitMap64) -> list[int]:
+    """Counts the values in each of some equal slices of the range."""
     low, width = bitmap.min(), bitmap.max() - bitmap.min() + 1
     slices = min(BINS, width)
     up_to = [0, *(bitmap.rank(low + width * end // slices - 1) for end in range(1, slices + 1))]
@@ -115,10 +115,10 @@ def show(report: dict[str, Any]) -> None:
         for key, value in blob["properties"].items():
             typer.echo(f"  {key} = {value}")
         if "cardinality" in blob:
-            typer.echo(f"  holds {blob['cardinality']:,} values" + _range(blob))
+            typer.echo(f"  holds {blob['cardinality']:,} values" + _format_range(blob))
 
 
-def _range(blob: dict[str, Any]) -> str:
+def _format_range(blob: dict[str, Any]) -> str:
     if "min" not in blob:
         return ""
     text = f" from {blob['min']:,} to {blob['max']:,}"

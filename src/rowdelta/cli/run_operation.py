@@ -1,4 +1,4 @@
-"""What the commands that change rows or run SQL have in common."""
+"""Runs operations and SQL for the commands, and prints their plans and results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from rowdelta.cli.connect import open_spark
-from rowdelta.cli.interrupts import in_order
+from rowdelta.cli.interrupts import finish_before_interrupt
 from rowdelta.cli.output import print_json, print_rows
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from rowdelta.verbs import DeleteKeysResult, UpsertResult
 
 
-# A statement that makes something, after comments. There is one way only to match each text before it: with more than
-# one, a long text that does not match would take for ever.
+# A CREATE statement after comments. Each text before it matches in one way only: otherwise, the time for a long text
+# that does not match would explode.
 _CREATES: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|\Z)|/\*(?:(?!\*/).)*\*/)*CREATE\b", re.IGNORECASE | re.DOTALL)
 
 
@@ -34,16 +34,16 @@ def run_sql(text: str, place: Place) -> DataFrame:
     spark = open_spark(place, make=_CREATES.match(text) is not None)
     if place.default_catalog is not None:
         jvm.run_sql(spark, f"USE {jvm.quote(place.default_catalog)}")
-    with in_order():  # a change is made here; the rows of a query are fetched later
+    with finish_before_interrupt():  # a change is made here; the rows of a query are fetched later
         return sql(spark, text)
 
 
 def show_frame(frame: DataFrame, limit: int, *, as_json: bool) -> None:
-    """Prints the first rows of a frame; a statement without columns says that it is done."""
-    from rowdelta.spark import quiet_tasks, rows_to_show, translate_errors
+    """Prints the first rows of a frame, or `done` for a statement without columns."""
+    from rowdelta.spark import convert_to_display_rows, quiet_tasks, translate_errors
 
     with translate_errors(frame.sparkSession), quiet_tasks(frame.sparkSession):
-        rows = rows_to_show(frame.limit(limit).toArrow()) if frame.columns else []
+        rows = convert_to_display_rows(frame.limit(limit).toArrow()) if frame.columns else []
     if as_json:
         print_json(rows)
     elif rows:
@@ -58,12 +58,12 @@ def show_plan(operation: Operation[Any], *, as_json: bool) -> None:
     print_json(plan.to_dict()) if as_json else typer.echo(str(plan))
 
 
-def executed(operation: Operation[ResultT], *, dry_run: bool, as_json: bool) -> ResultT | None:
-    """Prints the plan of an operation, or runs it; its result is printed as JSON, or returned to be told in words."""
-    if dry_run:
+def plan_or_execute(operation: Operation[ResultT], *, plan_only: bool, as_json: bool) -> ResultT | None:
+    """Prints the plan of an operation, or runs it. Prints the result as JSON, or returns it to be described."""
+    if plan_only:
         show_plan(operation, as_json=as_json)
         return None
-    with in_order():
+    with finish_before_interrupt():
         result = operation.execute()
     if as_json:
         print_json(result.to_dict())
@@ -74,62 +74,62 @@ def executed(operation: Operation[ResultT], *, dry_run: bool, as_json: bool) -> 
 def run_operation(
     operation: Operation[ResultT],
     *,
-    dry_run: bool,
+    plan_only: bool,
     as_json: bool,
-    tell: Callable[[ResultT], Iterable[str]] | None = None,
+    describe: Callable[[ResultT], Iterable[str]] | None = None,
     nothing: str = "no rows",
 ) -> None:
-    """Prints the plan of an operation, or runs it and prints its numbers.
+    """Prints the plan of an operation, or runs it and describes the result.
 
     Args:
         operation: What to run.
-        dry_run: Only its plan.
+        plan_only: Print only its plan.
         as_json: One JSON document instead of text.
-        tell: The lines that say what was done; by default the numbers of rows.
-        nothing: What there was none of, when nothing changed.
+        describe: Describes the result in lines; by default by its numbers of rows.
+        nothing: What there was none of if nothing changed.
     """
-    result = executed(operation, dry_run=dry_run, as_json=as_json)
+    result = plan_or_execute(operation, plan_only=plan_only, as_json=as_json)
     if result is None:
         return
     if result.snapshot_id is None:
         typer.echo(f"{nothing}: nothing changed")
     else:
-        for line in _row_counts(result) if tell is None else tell(result):
+        for line in _describe_rows(result) if describe is None else describe(result):
             typer.echo(line)
 
 
-def _row_counts(result: Result) -> list[str]:
+def _describe_rows(result: Result) -> list[str]:
     counts = {"deleted": result.rows_deleted, "updated": result.rows_updated, "inserted": result.rows_inserted}
-    told = [f"{count:,} rows {name}" for name, count in counts.items() if count]
-    return [f"{', '.join(told) or 'rows deleted with whole files'}, snapshot {result.snapshot_id}"]
+    parts = [f"{count:,} rows {name}" for name, count in counts.items() if count]
+    return [f"{', '.join(parts) or 'rows deleted with whole files'}, snapshot {result.snapshot_id}"]
 
 
-def key_counts(result: DeleteKeysResult) -> list[str]:
-    """What a delete by key wrote down, and why so."""
-    line = f"{_keys(result)} ({result.bytes_added:,} bytes), snapshot {result.snapshot_id}"
+def describe_key_deletes(result: DeleteKeysResult) -> list[str]:
+    """Describes a delete by key: its keys, their encodings and the reasons."""
+    line = f"{_describe_keys(result)} ({result.bytes_added:,} bytes), snapshot {result.snapshot_id}"
     return [line, *(f"  {reason}" for reason in result.reasons)]
 
 
-def upsert_counts(result: UpsertResult) -> list[str]:
-    """How many keys an upsert took, and how it wrote them down."""
-    if not result.encodings:  # some columns alone: a merge, which knows the rows
-        return _row_counts(result)
+def describe_upsert(result: UpsertResult) -> list[str]:
+    """Describes an upsert: its keys and rows, their encodings and the reasons."""
+    if not result.encodings:  # only some columns: it ran as a merge, which counts rows
+        return _describe_rows(result)
     line = (
-        f"{_keys(result)}, of which {result.keys_deleted:,} are deleted; {result.rows_written:,} "
+        f"{_describe_keys(result)}, of which {result.keys_deleted:,} are deleted; {result.rows_written:,} "
         f"rows written ({result.bytes_added:,} bytes), snapshot {result.snapshot_id}"
     )
     return [line, *(f"  {reason}" for reason in result.reasons)]
 
 
-def _keys(result: DeleteKeysResult | UpsertResult) -> str:
+def _describe_keys(result: DeleteKeysResult | UpsertResult) -> str:
     return f"{result.keys:,} keys in {', '.join(f'{count} {name}' for name, count in result.encodings.items())}"
 
 
-def assignments(texts: Sequence[str]) -> dict[str, str]:
-    """Reads `column=expression`, one or more.
+def parse_assignments(texts: Sequence[str]) -> dict[str, str]:
+    """Parses assignments of the form `column=expression`.
 
     Examples:
-        >>> assignments(["a=b = 1", "s.x=2"])
+        >>> parse_assignments(["a=b = 1", "s.x=2"])
         {'a': 'b = 1', 's.x': '2'}
     """
     values: dict[str, str] = {}

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 from rowdelta.codec.bitmaps import bitmap_from_sorted, bitmap_to_numpy, sorted_distinct
 from rowdelta.codec.byte_source import BytesSource, PathSource, Source
-from rowdelta.codec.deletion_vector import FRAME_BYTES, MAX_POSITION, decode_vector, encode_vector
-from rowdelta.codec.delta_vector import DeletionVectorDescriptor, decode_dv, dv_path, to_vector_blob
-from rowdelta.codec.equality_vector import (
-    EDV_V1,
-    EDV_V2,
-    EqualityDeleteVector,
-    decode_edv,
-    decode_edv_file,
-    encode_edv,
-    encode_edv_file,
+from rowdelta.codec.deletion_vector import FRAME_BYTES, MAX_POSITION, decode_deletion_vector, encode_deletion_vector
+from rowdelta.codec.delta_vector import (
+    DeletionVectorDescriptor,
+    convert_to_deletion_vector,
+    decode_delta_vector,
+    delta_vector_path,
 )
-from rowdelta.codec.hash_map import HASH_BLOB_TYPE, HashedKeys, decode_hashed, encode_hashed, fold
-from rowdelta.codec.key_codecs import IntegerCodec, KeyCodec, codec_for
+from rowdelta.codec.equality_vector import (
+    EQUALITY_DELETE_VECTOR_V1,
+    EQUALITY_DELETE_VECTOR_V2,
+    EqualityDeleteVector,
+    decode_equality_vector,
+    decode_equality_vector_file,
+    encode_equality_vector,
+    encode_equality_vector_file,
+)
+from rowdelta.codec.hash_map import HASH_BLOB_TYPE, HashedKeys, decode_hash_map, encode_hash_map, fold_hashes
+from rowdelta.codec.key_codecs import IntegerCodec, KeyCodec, find_codec
 from rowdelta.codec.key_codecs import get as get_codec
 from rowdelta.codec.key_codecs import register as register_codec
 from rowdelta.codec.puffin import Blob, BlobMetadata, PuffinFile, PuffinWriter, read_blob, read_puffin
 from rowdelta.codec.roaring import JAVA_HIGH_KEY_LIMIT, UNSIGNED_HIGH_KEY_LIMIT, decode32, decode64, encode32, encode64
 from rowdelta.codec.set_compression import SetCompression, get_compression, register_compression
-from rowdelta.codec.spark_hash import spark_hashes
+from rowdelta.codec.spark_hash import compute_spark_hashes
 
 __all__ = [
-    "EDV_V1",
-    "EDV_V2",
+    "EQUALITY_DELETE_VECTOR_V1",
+    "EQUALITY_DELETE_VECTOR_V2",
     "FRAME_BYTES",
     "HASH_BLOB_TYPE",
     "JAVA_HIGH_KEY_LIMIT",
@@ -47,22 +52,24 @@ __all__ = [
     "Source",
     "bitmap_from_sorted",
     "bitmap_to_numpy",
-    "codec_for",
+    "compute_spark_hashes",
+    "convert_to_deletion_vector",
     "decode32",
     "decode64",
-    "decode_dv",
-    "decode_edv",
-    "decode_edv_file",
-    "decode_hashed",
-    "decode_vector",
-    "dv_path",
+    "decode_deletion_vector",
+    "decode_delta_vector",
+    "decode_equality_vector",
+    "decode_equality_vector_file",
+    "decode_hash_map",
+    "delta_vector_path",
     "encode32",
     "encode64",
-    "encode_edv",
-    "encode_edv_file",
-    "encode_hashed",
-    "encode_vector",
-    "fold",
+    "encode_deletion_vector",
+    "encode_equality_vector",
+    "encode_equality_vector_file",
+    "encode_hash_map",
+    "find_codec",
+    "fold_hashes",
     "get_codec",
     "get_compression",
     "read_blob",
@@ -70,6 +77,4 @@ __all__ = [
     "register_codec",
     "register_compression",
     "sorted_distinct",
-    "spark_hashes",
-    "to_vector_blob",
 ]

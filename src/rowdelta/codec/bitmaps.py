@@ -1,4 +1,4 @@
-"""Bitmaps from numpy arrays and back, in bulk: `bench/codec.py` times both."""
+"""Converts numpy arrays to bitmaps and back, in bulk. `bench/codec.py` measures both."""
 
 from __future__ import annotations
 

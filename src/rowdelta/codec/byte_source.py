@@ -1,4 +1,4 @@
-"""Where bytes come from: anything that has a size and reads a range."""
+"""Sources of bytes: anything that has a size and reads a range."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 
 
 class Source(Protocol):
-    """A file, or part of one, that can be read by range."""
+    """A file, or part of one, that is read in byte ranges."""
 
     @property
     def size(self) -> int:

@@ -28,7 +28,7 @@ MAX_POSITION = JAVA_HIGH_KEY_LIMIT << 32 | 0x8000_0000
 _BE32 = Struct(">I")
 
 
-def encode_vector(bitmap: BitMap64, *, high_key_limit: int = JAVA_HIGH_KEY_LIMIT) -> bytes:
+def encode_deletion_vector(bitmap: BitMap64, *, high_key_limit: int = JAVA_HIGH_KEY_LIMIT) -> bytes:
     """Frame a bitmap as a deletion vector. The bitmap given is not changed.
 
     The bytes are those of Java, but that Java also writes an empty bitmap, of 12 bytes, for each unused high key below
@@ -46,7 +46,7 @@ def encode_vector(bitmap: BitMap64, *, high_key_limit: int = JAVA_HIGH_KEY_LIMIT
     return frame(VECTOR_MAGIC + encode64(bitmap, high_key_limit=high_key_limit))
 
 
-def decode_vector(
+def decode_deletion_vector(
     blob: Buffer, *, cardinality: int | None = None, high_key_limit: int = JAVA_HIGH_KEY_LIMIT
 ) -> BitMap64:
     """Decode a deletion vector after checking its length, magic, checksum, structure and cardinality.
@@ -76,7 +76,7 @@ def decode_vector(
 
 
 def frame(content: bytes) -> bytes:
-    """Put the length before magic and bitmap, and the checksum after.
+    """Frame a magic and bitmap: the length before them, the checksum after.
 
     Examples:
         >>> frame(b"abcd").hex(" ", 4)
@@ -88,7 +88,7 @@ def frame(content: bytes) -> bytes:
 
 
 def unframe(blob: Buffer) -> memoryview:
-    """Give magic and bitmap out of a frame whose length and checksum are right.
+    """Check the length and checksum of a frame, and return its magic and bitmap.
 
     Examples:
         >>> bytes(unframe(frame(b"abcd")))

@@ -1,4 +1,4 @@
-"""Delta Lake's deletion vectors: where a descriptor points, and the bytes there as an Iceberg vector.
+"""Reads Delta Lake's deletion vectors: finds the bytes of a descriptor, and converts them to an Iceberg vector.
 
 The magic and the bitmap are the same in both formats. Delta keeps them in a file of many vectors (`u` and `p`), framed
 as Iceberg frames them, or as text in the log (`i`), without the frame.
@@ -105,8 +105,8 @@ def z85_decode(text: str) -> bytes:
     return bytes(result)
 
 
-def dv_path(descriptor: DeletionVectorDescriptor) -> str:
-    """Give the path of the descriptor's file: relative to the table for `u`, absolute for `p`.
+def delta_vector_path(descriptor: DeletionVectorDescriptor) -> str:
+    """Return the path of the descriptor's file: relative to the table for `u`, absolute for `p`.
 
     Examples:
         >>> dv_path(DeletionVectorDescriptor("u", "ab^-aqEH.-t@S}K{vb[*k^", 4, 40, 6))
@@ -127,8 +127,8 @@ def dv_path(descriptor: DeletionVectorDescriptor) -> str:
     return f"{prefix}/{name}" if prefix else name
 
 
-def to_vector_blob(descriptor: DeletionVectorDescriptor, source: Source | None = None) -> bytes:
-    """Give the descriptor's vector as a framed Iceberg `deletion-vector-v1` blob.
+def convert_to_deletion_vector(descriptor: DeletionVectorDescriptor, source: Source | None = None) -> bytes:
+    """Return the descriptor's vector as a framed Iceberg `deletion-vector-v1` blob.
 
     A vector in a file is copied as it is, an inline one gets its frame. Everything is checked: magic, checksum,
     structure, size and cardinality.
@@ -146,7 +146,7 @@ def to_vector_blob(descriptor: DeletionVectorDescriptor, source: Source | None =
     return blob
 
 
-def decode_dv(descriptor: DeletionVectorDescriptor, source: Source | None = None) -> BitMap64:
+def decode_delta_vector(descriptor: DeletionVectorDescriptor, source: Source | None = None) -> BitMap64:
     """Decode the descriptor's vector; the arguments are those of `to_vector_blob`.
 
     Examples:
@@ -160,12 +160,12 @@ def decode_dv(descriptor: DeletionVectorDescriptor, source: Source | None = None
 
 def _read(descriptor: DeletionVectorDescriptor, source: Source | None) -> tuple[bytes, BitMap64]:
     if descriptor.storage_type == _INLINE:
-        content = _inline_content(descriptor)
+        content = _read_inline(descriptor)
         blob = None
     else:
         if source is None:
-            raise FormatError(f"Delta deletion vector lies in file {dv_path(descriptor)!r}: give its source")
-        blob = _file_blob(descriptor, source)
+            raise FormatError(f"Delta deletion vector lies in file {delta_vector_path(descriptor)!r}: give its source")
+        blob = _read_file_blob(descriptor, source)
         content = bytes(unframe(blob))
     if content.startswith(_NATIVE_MAGIC):
         raise FormatError(
@@ -178,7 +178,7 @@ def _read(descriptor: DeletionVectorDescriptor, source: Source | None) -> tuple[
     return frame(content) if blob is None else blob, bitmap
 
 
-def _inline_content(descriptor: DeletionVectorDescriptor) -> bytes:
+def _read_inline(descriptor: DeletionVectorDescriptor) -> bytes:
     decoded = z85_decode(descriptor.path_or_inline_dv)
     size = descriptor.size_in_bytes
     if not size <= len(decoded) < size + _GROUP or any(decoded[size:]):
@@ -186,7 +186,7 @@ def _inline_content(descriptor: DeletionVectorDescriptor) -> bytes:
     return decoded[:size]
 
 
-def _file_blob(descriptor: DeletionVectorDescriptor, source: Source) -> bytes:
+def _read_file_blob(descriptor: DeletionVectorDescriptor, source: Source) -> bytes:
     version = read_exactly(source, 0, 1)[0]
     if version != DV_FILE_VERSION:
         raise FormatError(f"Delta deletion vector file has version {version}, not {DV_FILE_VERSION}")

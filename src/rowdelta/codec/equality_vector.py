@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from rowdelta.codec.byte_source import Buffer, Source
 
-EDV_V1: Final = "equality-delete-vector-v1"
-EDV_V2: Final = "equality-delete-vector-v2"
+EQUALITY_DELETE_VECTOR_V1: Final = "equality-delete-vector-v1"
+EQUALITY_DELETE_VECTOR_V2: Final = "equality-delete-vector-v2"
 GLOBAL_SPEC_ID: Final = -1
 ENCODING: Final = "deletion-vector"
 
@@ -64,7 +64,7 @@ class EqualityDeleteVector:
     def type(self) -> str:
         """The blob type that can hold this vector."""
         plain = self.codec == "long" and self.compression == "roaring" and not self.contains_null
-        return EDV_V1 if plain else EDV_V2
+        return EQUALITY_DELETE_VECTOR_V1 if plain else EQUALITY_DELETE_VECTOR_V2
 
     @property
     def value_min(self) -> int | None:
@@ -80,11 +80,11 @@ class EqualityDeleteVector:
         return int(keys.get(self.codec).decode(np.array([encoded], np.uint64))[0])
 
 
-def encode_edv(vector: EqualityDeleteVector) -> Blob:
+def encode_equality_vector(vector: EqualityDeleteVector) -> Blob:
     """Turn a vector into a blob.
 
     Raises:
-        FormatError: The vector is empty, its codec or compression is unknown, or a key is outside what the codec has.
+        FormatError: The vector is empty, its codec or compression is unknown, or a key is out of the codec's range.
 
     Examples:
         >>> from pyroaring import BitMap64
@@ -110,7 +110,7 @@ def encode_edv(vector: EqualityDeleteVector) -> Blob:
     }
     if vector.bitmap:
         properties |= {"value-min": str(vector.value_min), "value-max": str(vector.value_max)}
-    if vector.type == EDV_V2:
+    if vector.type == EQUALITY_DELETE_VECTOR_V2:
         properties["codec"] = keys.get(vector.codec).name
         properties["compression"] = vector.compression
         properties["contains-null"] = "true" if vector.contains_null else "false"
@@ -120,15 +120,15 @@ def encode_edv(vector: EqualityDeleteVector) -> Blob:
     return Blob(vector.type, payload, fields=(vector.field_id,), properties=properties)
 
 
-def decode_edv(metadata: BlobMetadata | Blob, payload: Buffer) -> EqualityDeleteVector:
-    """Read a vector, and check what its properties say against what it holds.
+def decode_equality_vector(metadata: BlobMetadata | Blob, payload: Buffer) -> EqualityDeleteVector:
+    """Read a vector, and check its properties against its content.
 
     Args:
         metadata: The blob's entry in the footer.
         payload: The blob's bytes.
 
     Raises:
-        FormatError: The type, the codec or the compression is unknown, or anything disagrees.
+        FormatError: The type, the codec or the compression is unknown, or the properties contradict the content.
 
     Examples:
         >>> from pyroaring import BitMap64
@@ -137,28 +137,28 @@ def decode_edv(metadata: BlobMetadata | Blob, payload: Buffer) -> EqualityDelete
         BitMap64([7, 8])
     """
     properties = metadata.properties
-    _check_kind(metadata)
-    field_id, spec_id = _integer(properties, "equality-field-id"), _integer(properties, "partition-spec-id")
+    _check_type(metadata)
+    field_id, spec_id = _read_integer(properties, "equality-field-id"), _read_integer(properties, "partition-spec-id")
     _check_ids(field_id, spec_id)
     if tuple(metadata.fields) != (field_id,):
         raise FormatError(f"vector is for field {field_id} but its blob is for fields {list(metadata.fields)}")
-    second = metadata.type == EDV_V2
-    codec = keys.get(_property(properties, "codec") if second else "long")
-    compression = get_compression(_property(properties, "compression") if second else "roaring")
-    contains_null = second and _boolean(properties, "contains-null")
+    second = metadata.type == EQUALITY_DELETE_VECTOR_V2
+    codec = keys.get(_read_property(properties, "codec") if second else "long")
+    compression = get_compression(_read_property(properties, "compression") if second else "roaring")
+    contains_null = second and _read_boolean(properties, "contains-null")
     bitmap = compression.decode(
-        payload, cardinality=_integer(properties, "cardinality"), high_key_limit=codec.high_key_limit
+        payload, cardinality=_read_integer(properties, "cardinality"), high_key_limit=codec.high_key_limit
     )
     vector = EqualityDeleteVector(field_id, bitmap, codec.name, compression.name, contains_null, spec_id)
     if not bitmap and not contains_null:
         raise FormatError("an equality delete vector without keys deletes nothing: its writer lost them")
     for name, actual in (("value-min", vector.value_min), ("value-max", vector.value_max)):
-        if name in properties and _integer(properties, name) != actual:
+        if name in properties and _read_integer(properties, name) != actual:
             raise FormatError(f"vector has {name} {actual} but its metadata says {properties[name]}")
     return vector
 
 
-def encode_edv_file(vector: EqualityDeleteVector, *, created_by: str = "rowdelta") -> bytes:
+def encode_equality_vector_file(vector: EqualityDeleteVector, *, created_by: str = "rowdelta") -> bytes:
     """Write a whole Puffin file that holds one vector.
 
     Examples:
@@ -169,22 +169,24 @@ def encode_edv_file(vector: EqualityDeleteVector, *, created_by: str = "rowdelta
         8
     """
     writer = PuffinWriter(created_by=created_by)
-    writer.add(encode_edv(vector))
+    writer.add(encode_equality_vector(vector))
     return writer.finish()
 
 
-def decode_edv_file(source: Source) -> EqualityDeleteVector:
+def decode_equality_vector_file(source: Source) -> EqualityDeleteVector:
     """Read a Puffin file that must hold one vector and no other blob."""
     blobs = read_puffin(source).blobs
     if len(blobs) != 1:
         raise FormatError(f"a file of an equality delete vector has one blob, not {len(blobs)}")
-    _check_kind(blobs[0])
-    return decode_edv(blobs[0], read_blob(source, blobs[0]))
+    _check_type(blobs[0])
+    return decode_equality_vector(blobs[0], read_blob(source, blobs[0]))
 
 
-def _check_kind(metadata: BlobMetadata | Blob) -> None:
-    if metadata.type not in (EDV_V1, EDV_V2):
-        raise FormatError(f"blob has type {metadata.type!r}, not {EDV_V1!r} or {EDV_V2!r}")
+def _check_type(metadata: BlobMetadata | Blob) -> None:
+    if metadata.type not in (EQUALITY_DELETE_VECTOR_V1, EQUALITY_DELETE_VECTOR_V2):
+        raise FormatError(
+            f"blob has type {metadata.type!r}, not {EQUALITY_DELETE_VECTOR_V1!r} or {EQUALITY_DELETE_VECTOR_V2!r}"
+        )
     if metadata.compression_codec is not None:
         raise FormatError(f"vector is compressed with {metadata.compression_codec!r}; vectors never are")
     properties = metadata.properties
@@ -193,8 +195,11 @@ def _check_kind(metadata: BlobMetadata | Blob) -> None:
     if properties.get("encoding", ENCODING) != ENCODING:
         raise FormatError(f"vector has encoding {properties['encoding']!r}, not {ENCODING!r}")
     later = [name for name in _V2_PROPERTIES if name in properties]
-    if metadata.type == EDV_V1 and later:
-        raise FormatError(f"{EDV_V1} has no property {later[0]!r}", hint=f"{EDV_V2} has it: the blob type is wrong")
+    if metadata.type == EQUALITY_DELETE_VECTOR_V1 and later:
+        raise FormatError(
+            f"{EQUALITY_DELETE_VECTOR_V1} has no property {later[0]!r}",
+            hint=f"{EQUALITY_DELETE_VECTOR_V2} has it: the blob type is wrong",
+        )
 
 
 def _check_ids(field_id: int, spec_id: int) -> None:
@@ -204,21 +209,21 @@ def _check_ids(field_id: int, spec_id: int) -> None:
         raise FormatError(f"partition spec id {spec_id} is neither an Iceberg spec id nor -1")
 
 
-def _property(properties: Mapping[str, str], name: str) -> str:
+def _read_property(properties: Mapping[str, str], name: str) -> str:
     if name not in properties:
         raise FormatError(f"vector has no property {name!r}")
     return properties[name]
 
 
-def _integer(properties: Mapping[str, str], name: str) -> int:
-    text = _property(properties, name)
+def _read_integer(properties: Mapping[str, str], name: str) -> int:
+    text = _read_property(properties, name)
     if not _DECIMAL.fullmatch(text):
         raise FormatError(f"vector has {name} {text!r}, which is no integer")
     return int(text)
 
 
-def _boolean(properties: Mapping[str, str], name: str) -> bool:
-    text = _property(properties, name)
+def _read_boolean(properties: Mapping[str, str], name: str) -> bool:
+    text = _read_property(properties, name)
     if text not in ("true", "false"):
         raise FormatError(f"vector has {name} {text!r}, not 'true' or 'false'")
     return text == "true"

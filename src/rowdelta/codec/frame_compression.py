@@ -1,4 +1,4 @@
-"""Single LZ4 and Zstandard frames with their content size, as the Puffin spec wants them, read within a limit."""
+"""Single LZ4 and Zstandard frames with their content size, as the Puffin spec requires, read within a limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 CODECS: Final = ("lz4", "zstd")
 DEFAULT_LIMIT: Final = 256 * 2**20
-"""How many bytes a compressed blob may give, unless the caller says otherwise."""
+"""The default limit for the size of a decompressed blob, in bytes."""
 
 _CHUNK: Final = 2**20
 _ZSTD_MAGIC: Final = bytes.fromhex("28b52ffd")
@@ -24,7 +24,7 @@ _WORD: Final = 0xFFFF_FFFF
 
 
 def compress(codec: str, data: Buffer) -> bytes:
-    """Compress into one frame that says how large its content is.
+    """Compress into one frame that has the size of its content.
 
     Examples:
         >>> decompress("lz4", compress("lz4", b"some data"))
@@ -34,16 +34,16 @@ def compress(codec: str, data: Buffer) -> bytes:
     frame: bytes = pa.Codec(codec).compress(bytes(data), asbytes=True)
     if codec == "zstd":
         return frame
-    # Arrow leaves the content size out of LZ4 frames: put it into the header, which ends in a checksum of itself.
+    # Arrow omits the content size from LZ4 frames. It is added to the header, which ends in its own checksum.
     descriptor = bytes([frame[4] | _LZ4_SIZE_FLAG, frame[5]]) + len(data).to_bytes(8, "little")
-    return _LZ4_MAGIC + descriptor + bytes([_xxhash32(descriptor) >> 8 & 0xFF]) + frame[7:]
+    return _LZ4_MAGIC + descriptor + bytes([_hash_xxhash32(descriptor) >> 8 & 0xFF]) + frame[7:]
 
 
 def decompress(codec: str, data: Buffer, *, limit: int = DEFAULT_LIMIT) -> bytes:
     """Decompress one frame, and never hold more than `limit` bytes of content.
 
     Raises:
-        FormatError: The codec is unknown, the frame is damaged, or its content is larger than `limit` or than it says.
+        FormatError: The codec is unknown, the frame is damaged, or its content exceeds `limit` or the stated size.
 
     Examples:
         >>> decompress("zstd", compress("zstd", bytes(1_000_000)), limit=1000)
@@ -54,19 +54,19 @@ def decompress(codec: str, data: Buffer, *, limit: int = DEFAULT_LIMIT) -> bytes
     """
     _check_codec(codec)
     raw = bytes(data)
-    size = _zstd_content_size(raw, limit) if codec == "zstd" else _lz4_content_size(raw)
+    size = _read_zstd_content_size(raw, limit) if codec == "zstd" else _read_lz4_content_size(raw)
     if size is not None and size > limit:
         raise FormatError(
             f"{codec} frame of {len(raw)} bytes has {size} bytes of content, more than the limit of {limit}",
             hint="raise the limit if the data can be trusted",
         )
-    content = _stream(codec, raw, limit if size is None else size)
+    content = _decompress_stream(codec, raw, limit if size is None else size)
     if size is not None and len(content) != size:
         raise FormatError(f"{codec} frame gives {len(content)} bytes of content but says {size}")
     return content
 
 
-def _stream(codec: str, raw: bytes, limit: int) -> bytes:
+def _decompress_stream(codec: str, raw: bytes, limit: int) -> bytes:
     chunks: list[bytes] = []
     total = 0
     try:
@@ -81,7 +81,7 @@ def _stream(codec: str, raw: bytes, limit: int) -> bytes:
     return b"".join(chunks)
 
 
-def _zstd_content_size(raw: bytes, limit: int) -> int | None:
+def _read_zstd_content_size(raw: bytes, limit: int) -> int | None:
     if raw[:4] != _ZSTD_MAGIC or len(raw) < 6:  # noqa: PLR2004 - magic, descriptor and one byte more
         raise FormatError(f"zstd frame starts with {raw[:4].hex() or 'nothing'}, not {_ZSTD_MAGIC.hex()}")
     descriptor = raw[4]
@@ -104,7 +104,7 @@ def _zstd_content_size(raw: bytes, limit: int) -> int | None:
     return size + 256 if width == 2 else size  # noqa: PLR2004 - the format's own offset for two bytes
 
 
-def _lz4_content_size(raw: bytes) -> int | None:
+def _read_lz4_content_size(raw: bytes) -> int | None:
     if raw[:4] != _LZ4_MAGIC or len(raw) < 7:  # noqa: PLR2004 - magic, two descriptor bytes and their checksum
         raise FormatError(f"lz4 frame starts with {raw[:4].hex() or 'nothing'}, not {_LZ4_MAGIC.hex()}")
     if not raw[4] & _LZ4_SIZE_FLAG:
@@ -117,7 +117,7 @@ def _check_codec(codec: str) -> None:
         raise FormatError(f"unknown compression codec {codec!r}", hint=f"known codecs: {', '.join(CODECS)}")
 
 
-def _xxhash32(data: bytes) -> int:
+def _hash_xxhash32(data: bytes) -> int:
     """Hash fewer than 16 bytes, all that a frame header can have."""
     prime2, prime3, prime4, prime5 = 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1
     value = prime5 + len(data)

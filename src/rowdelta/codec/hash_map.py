@@ -48,7 +48,7 @@ class HashedKeys:
     keys: pa.Table
 
 
-def fold(hashes: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+def fold_hashes(hashes: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
     """Fold 64-bit hashes to 32 bits: the upper half xor the lower half.
 
     Examples:
@@ -61,7 +61,7 @@ def fold(hashes: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
     return (unsigned ^ unsigned >> np.uint64(32)).astype(np.uint32)
 
 
-def encode_hashed(hashes: npt.NDArray[Any], keys: pa.Table) -> bytes:
+def encode_hash_map(hashes: npt.NDArray[Any], keys: pa.Table) -> bytes:
     """Store keys with their hashes.
 
     Args:
@@ -83,13 +83,13 @@ def encode_hashed(hashes: npt.NDArray[Any], keys: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, keys.schema) as stream:
         stream.write_table(keys)
-    bitmap = encode32(BitMap(fold(hashes)))
+    bitmap = encode32(BitMap(fold_hashes(hashes)))
     packed = compress("zstd", sink.getvalue())
     content = _HEADER.pack(_MAGIC, len(bitmap), len(packed)) + bitmap + packed
     return content + _CRC.pack(crc32(content))
 
 
-def decode_hashed(blob: Buffer, *, limit: int = DEFAULT_LIMIT) -> HashedKeys:
+def decode_hash_map(blob: Buffer, *, limit: int = DEFAULT_LIMIT) -> HashedKeys:
     """Read keys and hashes back after checking everything about them.
 
     Args:
@@ -138,7 +138,7 @@ def _read_stream(data: bytes) -> pa.Table:
 
 
 def _check_types(schema: pa.Schema) -> None:
-    """Refuse types whose values take no bytes of their own, so that few bytes cannot stand for very many rows."""
+    """Refuse types whose values take no bytes, so that a few bytes cannot stand for very many rows."""
     for column in schema:
         plain = pa.types.is_primitive(column.type) or pa.types.is_decimal(column.type)
         text = any(check(column.type) for check in _VARIABLE_TYPES)
@@ -153,14 +153,14 @@ def _check_messages(data: bytes) -> None:
         if message.type not in ("schema", "record batch"):
             raise FormatError(f"hash blob has an Arrow message of type {message.type!r}")
         metadata = message.metadata.to_pybytes()
-        header = _flatbuffer_field(metadata, _U32.unpack_from(metadata)[0], _MESSAGE_HEADER)
+        header = _find_flatbuffer_field(metadata, _U32.unpack_from(metadata)[0], _MESSAGE_HEADER)
         if message.type == "record batch" and header is not None:
             batch = header + _U32.unpack_from(metadata, header)[0]
-            if _flatbuffer_field(metadata, batch, _BATCH_COMPRESSION) is not None:
+            if _find_flatbuffer_field(metadata, batch, _BATCH_COMPRESSION) is not None:
                 raise FormatError("hash blob has an Arrow stream with compressed buffers; it is compressed as a whole")
 
 
-def _flatbuffer_field(data: bytes, table: int, index: int) -> int | None:
+def _find_flatbuffer_field(data: bytes, table: int, index: int) -> int | None:
     """Find a field of a Flatbuffers table by the table's list of field offsets, which lies before it."""
     offsets = table - _I32.unpack_from(data, table)[0]
     if _U16.unpack_from(data, offsets)[0] < 2 * index + 6:

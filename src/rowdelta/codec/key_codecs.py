@@ -1,4 +1,4 @@
-"""Key codecs: how the values of an equality column become unsigned 64-bit values of a bitmap, in the same order."""
+"""Key codecs: they map the values of an equality column to unsigned 64-bit integers, and keep their order."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _INT32_BIAS, _INT64_BIAS = 2**31, 2**63
 
 
 class KeyCodec(Protocol):
-    """What a codec must offer. `encode` must keep order and `decode` must undo it."""
+    """The interface of a codec. `encode` must keep order and `decode` must undo it."""
 
     @property
     def name(self) -> str:
-        """The name that a blob's `codec` property says."""
+        """The name in a blob's `codec` property."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ def get(name: str) -> KeyCodec:
     return _codecs[name]
 
 
-def codec_for(type_name: str) -> KeyCodec:
+def find_codec(type_name: str) -> KeyCodec:
     """Find the default codec of an Iceberg type.
 
     Examples:
@@ -132,8 +132,8 @@ def codec_for(type_name: str) -> KeyCodec:
     for codec in _codecs.values():
         if type_name in codec.types:
             return codec
-    known = sorted(name for codec in _codecs.values() for name in codec.types)
-    raise FormatError(f"no key codec takes the type {type_name!r}", hint=f"types that have one: {', '.join(known)}")
+    types = sorted(name for codec in _codecs.values() for name in codec.types)
+    raise FormatError(f"no key codec takes the type {type_name!r}", hint=f"types that have one: {', '.join(types)}")
 
 
 for _codec in (

@@ -1,4 +1,4 @@
-"""Puffin files: blobs, and a JSON footer that says what they are.
+"""Puffin files: blobs, and a JSON footer that describes them.
 
 A file is the magic `PFA1`, the blobs, and the footer: magic, payload (JSON, or an LZ4 frame of it), payload size, flags
 and magic.
@@ -31,7 +31,7 @@ _INT32, _INT64 = 2**31, 2**63
 
 @dataclass(frozen=True)
 class BlobMetadata:
-    """What the footer says about one blob. `offset` and `length` are of the stored, perhaps compressed, bytes."""
+    """A blob in the footer. `offset` and `length` refer to the stored bytes, which may be compressed."""
 
     type: str
     fields: tuple[int, ...]
@@ -68,7 +68,7 @@ def read_puffin(source: Source) -> PuffinFile:
     """Read and check a file's footer: one ranged read from the end, or two where the footer is long.
 
     Raises:
-        FormatError: The file is cut, damaged, or says something about its blobs that cannot be.
+        FormatError: The file is truncated or damaged, or its footer describes impossible blobs.
 
     Examples:
         >>> from rowdelta.codec.byte_source import BytesSource
@@ -144,7 +144,7 @@ class PuffinWriter:
         self._blobs: list[BlobMetadata] = []
 
     def add(self, blob: Blob) -> BlobMetadata:
-        """Write a blob and say where it is."""
+        """Write a blob, and return its place in the file."""
         stored = blob.payload if blob.compression_codec is None else compress(blob.compression_codec, blob.payload)
         metadata = BlobMetadata(
             type=blob.type,
@@ -156,14 +156,14 @@ class PuffinWriter:
             compression_codec=blob.compression_codec,
             properties=dict(blob.properties),
         )
-        _parse_blob(_blob_to_json(metadata))  # refuses here what no reader would take
+        _parse_blob(_convert_to_json(metadata))  # refuses here what no reader would take
         self._data += stored
         self._blobs.append(metadata)
         return metadata
 
     def finish(self) -> bytes:
-        """Give the whole file."""
-        footer: dict[str, Any] = {"blobs": [_blob_to_json(blob) for blob in self._blobs]}
+        """Finish the file, and return its bytes."""
+        footer: dict[str, Any] = {"blobs": [_convert_to_json(blob) for blob in self._blobs]}
         if self._properties:
             footer["properties"] = self._properties
         payload = json.dumps(footer, ensure_ascii=False, separators=(",", ":")).encode()
@@ -173,7 +173,7 @@ class PuffinWriter:
         return bytes(self._data) + PUFFIN_MAGIC + payload + tail
 
 
-def _blob_to_json(blob: BlobMetadata) -> dict[str, Any]:
+def _convert_to_json(blob: BlobMetadata) -> dict[str, Any]:
     result: dict[str, Any] = {
         "type": blob.type,
         "fields": list(blob.fields),
@@ -199,7 +199,7 @@ def _parse_footer(payload: bytes) -> PuffinFile:
     blobs = footer.get("blobs")
     if not isinstance(blobs, list):
         raise FormatError(f"Puffin footer has {blobs!r:.80} as its blobs, not a list")
-    return PuffinFile(tuple(_parse_blob(blob) for blob in blobs), _strings(footer))
+    return PuffinFile(tuple(_parse_blob(blob) for blob in blobs), _check_strings(footer))
 
 
 def _parse_blob(blob: Any) -> BlobMetadata:
@@ -210,25 +210,25 @@ def _parse_blob(blob: Any) -> BlobMetadata:
         raise FormatError(f"Puffin blob has {fields!r:.80} as its fields, not a list")
     codec = blob.get("compression-codec")
     return BlobMetadata(
-        type=_string(blob.get("type"), "type"),
-        fields=tuple(_integer(item, "fields", _INT32) for item in fields),
-        snapshot_id=_integer(blob.get("snapshot-id"), "snapshot-id", _INT64),
-        sequence_number=_integer(blob.get("sequence-number"), "sequence-number", _INT64),
-        offset=_integer(blob.get("offset"), "offset", _INT64),
-        length=_integer(blob.get("length"), "length", _INT64),
-        compression_codec=None if codec is None else _string(codec, "compression-codec"),
-        properties=_strings(blob),
+        type=_check_string(blob.get("type"), "type"),
+        fields=tuple(_check_integer(item, "fields", _INT32) for item in fields),
+        snapshot_id=_check_integer(blob.get("snapshot-id"), "snapshot-id", _INT64),
+        sequence_number=_check_integer(blob.get("sequence-number"), "sequence-number", _INT64),
+        offset=_check_integer(blob.get("offset"), "offset", _INT64),
+        length=_check_integer(blob.get("length"), "length", _INT64),
+        compression_codec=None if codec is None else _check_string(codec, "compression-codec"),
+        properties=_check_strings(blob),
     )
 
 
-def _strings(owner: dict[str, Any]) -> dict[str, str]:
+def _check_strings(owner: dict[str, Any]) -> dict[str, str]:
     properties = owner.get("properties", {})
     if not isinstance(properties, dict):
         raise FormatError(f"Puffin footer has {properties!r:.80} as properties, not an object")
-    return {_string(name, "property name"): _string(value, name) for name, value in properties.items()}
+    return {_check_string(name, "property name"): _check_string(value, name) for name, value in properties.items()}
 
 
-def _string(value: Any, name: str) -> str:
+def _check_string(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise FormatError(f"Puffin footer has {value!r:.80} as {name!a}, not a string")
     try:
@@ -238,7 +238,7 @@ def _string(value: Any, name: str) -> str:
     return value
 
 
-def _integer(value: Any, name: str, limit: int) -> int:
+def _check_integer(value: Any, name: str, limit: int) -> int:
     if type(value) is not int:
         raise FormatError(f"Puffin blob has {value!r:.80} as {name!r}, not an integer")
     if not -limit <= value < limit:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rowdelta.codec.byte_source import Buffer
 
 JAVA_HIGH_KEY_LIMIT = 0x7FFF_FFFE
-"""The largest high half of a value that Iceberg's Java reader takes."""
+"""The largest high half of a value that Iceberg's Java reader accepts."""
 
 UNSIGNED_HIGH_KEY_LIMIT = 0xFFFF_FFFF
 """No limit: every unsigned 64-bit value. Only for sets that Iceberg's Java reader never reads."""

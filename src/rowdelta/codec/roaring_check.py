@@ -75,7 +75,7 @@ def check64(data: bytes, *, high_key_limit: int) -> None:
     position, previous = _U64.size, -1
     for _ in range(count):
         if position + _U32.size > size:
-            raise _truncated(data, position + _U32.size)
+            raise _make_truncation_error(data, position + _U32.size)
         (key,) = _U32.unpack_from(data, position)
         if key > high_key_limit:
             raise FormatError(
@@ -94,7 +94,7 @@ def _find_bitmap(data: bytes, position: int, bitmaps: _Bitmaps) -> int:
     """Note where the bitmap at `position` has its parts and return its end, as its own headers claim it."""
     size = len(data)
     if position + 8 > size:
-        raise _truncated(data, position + 8)
+        raise _make_truncation_error(data, position + 8)
     (cookie,) = _U32.unpack_from(data, position)
     if cookie == COOKIE_WITHOUT_RUNS:
         (count,) = _U32.unpack_from(data, position + 4)
@@ -111,11 +111,11 @@ def _find_bitmap(data: bytes, position: int, bitmaps: _Bitmaps) -> int:
     offsets = keys + 4 * count if flags < 0 or count >= OFFSETS_FROM else -1
     first = keys + 4 * count * (1 if offsets < 0 else 2)
     if first > size:
-        raise _truncated(data, first)
+        raise _make_truncation_error(data, first)
     bitmap = (position, flags, keys, offsets, first, count)
-    end = _walk_containers(data, bitmap, bitmaps.starts) if offsets < 0 else _last_container_end(data, bitmap)
+    end = _walk_containers(data, bitmap, bitmaps.starts) if offsets < 0 else _find_last_container_end(data, bitmap)
     if end > size:
-        raise _truncated(data, end)
+        raise _make_truncation_error(data, end)
     bitmaps.rows.append((*bitmap, end))
     return end
 
@@ -124,29 +124,29 @@ def _walk_containers(data: bytes, bitmap: tuple[int, ...], starts: list[int]) ->
     _, flags, keys, _, end, count = bitmap
     for index in range(count):
         starts.append(end)
-        end += _container_size(data, flags, keys, index, end)
+        end += _measure_container(data, flags, keys, index, end)
     return end
 
 
-def _last_container_end(data: bytes, bitmap: tuple[int, ...]) -> int:
+def _find_last_container_end(data: bytes, bitmap: tuple[int, ...]) -> int:
     position, flags, keys, offsets, first, count = bitmap
     start = position + int(_U32.unpack_from(data, offsets + 4 * (count - 1))[0])
     if start < first:
         raise FormatError(f"container {count - 1} of the Roaring bitmap at byte {position} starts inside the header")
-    return start + _container_size(data, flags, keys, count - 1, start)
+    return start + _measure_container(data, flags, keys, count - 1, start)
 
 
-def _container_size(data: bytes, flags: int, keys: int, index: int, start: int) -> int:
+def _measure_container(data: bytes, flags: int, keys: int, index: int, start: int) -> int:
     if flags >= 0 and data[flags + index // 8] >> index % 8 & 1:
         if start + 2 > len(data):
-            raise _truncated(data, start + 2)
+            raise _make_truncation_error(data, start + 2)
         return 2 + 4 * int(_U16.unpack_from(data, start)[0])
     cardinality = int(_U16.unpack_from(data, keys + 4 * index + 2)[0]) + 1
     return 2 * cardinality if cardinality <= MAX_ARRAY_CARDINALITY else BITSET_BYTES
 
 
 def _check_containers(data: bytes, bitmaps: _Bitmaps) -> None:
-    """Check the containers of all bitmaps at once: key order, places, then the content of each kind."""
+    """Check the containers of all bitmaps at once: key order, offsets, then the content of each type."""
     if not bitmaps.rows:
         return
     raw = np.frombuffer(data, np.uint8)
@@ -156,8 +156,8 @@ def _check_containers(data: bytes, bitmaps: _Bitmaps) -> None:
     slot = np.arange(len(owner)) - leading[owner]
     following = owner[1:] == owner[:-1]
 
-    key = _u16(raw, keys[owner] + 4 * slot)
-    cardinality = _u16(raw, keys[owner] + 4 * slot + 2) + 1
+    key = _read_u16(raw, keys[owner] + 4 * slot)
+    cardinality = _read_u16(raw, keys[owner] + 4 * slot + 2) + 1
     _refuse(following & (key[1:] <= key[:-1]), key[1:], "does not have a larger key than the one before it")
 
     flag_at = flags[owner] + slot // 8
@@ -166,11 +166,11 @@ def _check_containers(data: bytes, bitmaps: _Bitmaps) -> None:
     start = np.empty(len(owner), np.int64)
     listed = offsets[owner] >= 0
     offset_at = (offsets[owner] + 4 * slot)[listed]
-    start[listed] = position[owner[listed]] + _u16(raw, offset_at) + (_u16(raw, offset_at + 2) << 16)
+    start[listed] = position[owner[listed]] + _read_u16(raw, offset_at) + (_read_u16(raw, offset_at + 2) << 16)
     start[~listed] = bitmaps.starts
     _refuse((start < first[owner]) | (start + 2 > end[owner]), key, "has an offset outside its bitmap")
 
-    run_count = np.where(is_run, _u16(raw, start), 0)
+    run_count = np.where(is_run, _read_u16(raw, start), 0)
     is_array = ~is_run & (cardinality <= MAX_ARRAY_CARDINALITY)
     size = np.where(is_run, 2 + 4 * run_count, np.where(is_array, 2 * cardinality, BITSET_BYTES))
     expected = end[owner]
@@ -205,7 +205,7 @@ def _check_bitsets(raw: npt.NDArray[np.uint8], start: Ints, cardinality: Ints, k
     windows = np.lib.stride_tricks.sliding_window_view(raw, BITSET_BYTES)
     for at in range(0, len(start), BITSETS_AT_ONCE):
         chunk = slice(at, at + BITSETS_AT_ONCE)
-        counted = _popcount(windows[start[chunk]])
+        counted = _count_bits(windows[start[chunk]])
         _refuse(counted != cardinality[chunk], key[chunk], "is a bitset with another cardinality than its header says")
 
 
@@ -216,8 +216,8 @@ def _check_runs(raw: npt.NDArray[np.uint8], start: Ints, count: Ints, cardinalit
     leading = np.cumsum(count) - count
     at = np.repeat(start + 2 - 4 * leading, count) + 4 * np.arange(count.sum())
     owner = np.repeat(np.arange(len(count)), count)
-    begin = _u16(raw, at)
-    last = begin + _u16(raw, at + 2)
+    begin = _read_u16(raw, at)
+    last = begin + _read_u16(raw, at + 2)
     _refuse(last >= CONTAINERS, key[owner], "has a run that ends after 65535")
     # CRoaring's own validation refuses runs that touch as well: bitmaps of the same values would not be equal.
     touching = (owner[1:] == owner[:-1]) & (begin[1:] <= last[:-1] + 1)
@@ -226,11 +226,11 @@ def _check_runs(raw: npt.NDArray[np.uint8], start: Ints, count: Ints, cardinalit
     _refuse(counted != cardinality, key, "has runs of another cardinality than its header says")
 
 
-def _u16(raw: npt.NDArray[np.uint8], at: Ints) -> Ints:
+def _read_u16(raw: npt.NDArray[np.uint8], at: Ints) -> Ints:
     return raw[at].astype(np.int64) | raw[at + 1].astype(np.int64) << 8
 
 
-def _popcount(rows: npt.NDArray[np.uint8]) -> Ints:
+def _count_bits(rows: npt.NDArray[np.uint8]) -> Ints:
     if hasattr(np, "bitwise_count"):
         counts: Ints = np.bitwise_count(rows.view(np.uint64)).sum(axis=1, dtype=np.int64)
     else:  # numpy 1
@@ -243,7 +243,7 @@ def _refuse(wrong: npt.NDArray[Any], key: Ints, problem: str) -> None:
         raise FormatError(f"Roaring container with key {key[int(np.argmax(wrong))]} {problem}")
 
 
-def _truncated(data: bytes, needed: int) -> FormatError:
+def _make_truncation_error(data: bytes, needed: int) -> FormatError:
     return FormatError(f"Roaring bitmap needs {needed} bytes but the input has {len(data)}")
 
 

@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 
 from rowdelta.codec.bitmaps import bitmap_from_sorted, bitmap_to_numpy
-from rowdelta.codec.deletion_vector import decode_vector, encode_vector
+from rowdelta.codec.deletion_vector import decode_deletion_vector, encode_deletion_vector
 from rowdelta.codec.frame_compression import compress, decompress
 from rowdelta.codec.roaring import JAVA_HIGH_KEY_LIMIT
 from rowdelta.errors import FormatError
@@ -35,11 +35,11 @@ _WIDEST = 8
 
 
 class SetCompression(Protocol):
-    """What a way to store a set must offer. `decode` must check everything it reads."""
+    """The interface of a set compression. `decode` must check everything it reads."""
 
     @property
     def name(self) -> str:
-        """The name that a blob's `compression` property says."""
+        """The name in a blob's `compression` property."""
 
     def encode(self, bitmap: BitMap64, *, high_key_limit: int = ...) -> bytes:
         """Store a set."""
@@ -55,13 +55,13 @@ class RoaringSet:
 
     def encode(self, bitmap: BitMap64, *, high_key_limit: int = JAVA_HIGH_KEY_LIMIT) -> bytes:
         """Store a set."""
-        return encode_vector(bitmap, high_key_limit=high_key_limit)
+        return encode_deletion_vector(bitmap, high_key_limit=high_key_limit)
 
     def decode(
         self, data: Buffer, *, cardinality: int | None = None, high_key_limit: int = JAVA_HIGH_KEY_LIMIT
     ) -> BitMap64:
         """Read a set back."""
-        return decode_vector(data, cardinality=cardinality, high_key_limit=high_key_limit)
+        return decode_deletion_vector(data, cardinality=cardinality, high_key_limit=high_key_limit)
 
 
 class DeltaZstdSet:
@@ -120,7 +120,7 @@ class DeltaZstdSet:
             plane = np.frombuffer(planes, np.uint8, count=steps, offset=index * steps)
             values[1:] += plane.astype(np.uint64) << np.uint64(8 * index)
         np.cumsum(values, out=values)
-        # A gap that runs past 2^64 comes out as a fall, and a gap of 2^64 as a repetition.
+        # If a gap passes 2^64, the values descend; a gap of exactly 2^64 repeats a value.
         if not (values[1:] > values[:-1]).all():
             raise FormatError("delta-zstd set has gaps that run past 64 bits")
         if count and int(values[-1]) >> 32 > high_key_limit:
@@ -132,7 +132,7 @@ _compressions: dict[str, SetCompression] = {}
 
 
 def register_compression(compression: SetCompression) -> None:
-    """Add a way to store sets under its name.
+    """Register a set compression under its name.
 
     Examples:
         >>> register_compression(RoaringSet())
@@ -147,7 +147,7 @@ def register_compression(compression: SetCompression) -> None:
 
 
 def get_compression(name: str) -> SetCompression:
-    """Find a way to store sets by the name that `write.deletion-vector.compression` gives.
+    """Find a set compression by the name that `write.deletion-vector.compression` gives.
 
     Examples:
         >>> get_compression("concise")
@@ -157,8 +157,8 @@ def get_compression(name: str) -> SetCompression:
         Hint: known compressions: delta-zstd, roaring
     """
     if name not in _compressions:
-        known = ", ".join(sorted(_compressions))
-        raise FormatError(f"unknown set compression {name!r}", hint=f"known compressions: {known}")
+        names = ", ".join(sorted(_compressions))
+        raise FormatError(f"unknown set compression {name!r}", hint=f"known compressions: {names}")
     return _compressions[name]
 
 

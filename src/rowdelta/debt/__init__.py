@@ -1,4 +1,4 @@
-"""What deletes cost readers, and what to do about it."""
+"""The delete debt: what deletes cost readers, and what to do about it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from rowdelta.debt.advice import Advice
 from rowdelta.debt.costs import ReadCost
 from rowdelta.debt.delete_debt import DeleteDebt
 from rowdelta.debt.measure import Debt, measure_debt
-from rowdelta.debt.schedule import Recommendation, TableAdvice, advise
-from rowdelta.debt.schedule_text import advice_text, commands
+from rowdelta.debt.recommendation import Recommendation
+from rowdelta.debt.schedule import TableAdvice, advise
+from rowdelta.debt.schedule_text import format_advice, list_commands
 
 __all__ = [
     "Advice",
@@ -16,8 +17,8 @@ __all__ = [
     "ReadCost",
     "Recommendation",
     "TableAdvice",
-    "advice_text",
     "advise",
-    "commands",
+    "format_advice",
+    "list_commands",
     "measure_debt",
 ]

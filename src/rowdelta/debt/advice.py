@@ -1,4 +1,4 @@
-"""From the numbers of a debt to what should be done, why, what it costs and what it gains."""
+"""Advises what to do now about a debt: the action, its reason, what it costs and what it gains."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from rowdelta.debt.costs import (
     OPEN_SECONDS,
     RESOLVE_SECONDS_PER_ROW,
     REWRITE_BYTES_PER_SECOND,
-    stock_cost,
+    estimate_iceberg_cost,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rowdelta.debt.counts import KindDebt
+    from rowdelta.debt.debt_parts import KindDebt
     from rowdelta.debt.measure import Debt
 
 # Equality deletes are worth resolving when a scan takes this much longer, or when readers need this much memory.
 SLOWER: Final = 0.2
 SLOWER_SECONDS: Final = 1.0
 MEMORY_BYTES: Final = 256 << 20
-# A data file with this share of its rows deleted is worth writing anew (Iceberg's `delete-ratio-threshold`).
+# A data file with this share of its rows deleted is worth rewriting (Iceberg's `delete-ratio-threshold`).
 DEAD_SHARE: Final = 0.3
-# What Iceberg's binpack takes for a group of small files: this many, each below this share of the target size.
+# What Iceberg's binpack counts as a group of small files: this many, each below this share of the target size.
 SMALL_FILES: Final = 5
 SMALL_SHARE: Final = 0.75
 DEFAULT_TARGET_BYTES: Final = 512 << 20
 POSITION_FILES_PER_DATA_FILE: Final = 5
-# Who applies standard equality deletes, and who refuses a table that has them.
+# Engines that apply standard equality deletes, and engines that refuse a table with them.
 EQUALITY_READERS: Final = "Spark, Flink and Trino"
 EQUALITY_REFUSERS: Final = "PyIceberg, Databricks and Snowflake"
 _V3: Final = 3
@@ -45,11 +45,11 @@ class Advice:
         action: `nothing`, `resolve`, `rewrite deletes`, `remove dangling`, `compact` or `expire`.
         reason: Why.
         cost_seconds: How long it may take.
-        gain_seconds: What each full scan by a stock reader may save; None where it cannot read the table before.
+        gain_seconds: What each full scan by Iceberg's reader may save; None if it cannot read the table now.
         gain_memory_bytes: The memory that such a reader may save.
-        gain_bytes: Storage that is freed, once the snapshots before it are expired.
-        call: The call, of a table `t`.
-        command: The words of the command.
+        gain_bytes: Storage that is freed once the snapshots before the action are expired.
+        call: The call for a table `t`.
+        command: The words of the `rowdelta` command.
 
     Examples:
         >>> _ = t.delete_keys(changes, key="id").execute()
@@ -69,44 +69,44 @@ class Advice:
 
 
 def give_advice(debt: Debt, properties: Mapping[str, str]) -> tuple[Advice, ...]:
-    """What to do about a debt, most urgent first."""
+    """Advises what to do about a debt, most urgent first."""
     kinds = {kind.kind: kind for kind in debt.kinds}
-    found = [
-        *_resolve(debt, kinds),
-        *_rewrite_deletes(debt, kinds),
-        *_remove_dangling(debt),
-        *_compact(debt, properties),
-        *_expire(debt, properties),
+    advice = [
+        *_advise_resolve(debt, kinds),
+        *_advise_rewrite_deletes(debt, kinds),
+        *_advise_remove_dangling(debt),
+        *_advise_compact(debt, properties),
+        *_advise_expire(debt, properties),
     ]
-    return tuple(found) or (Advice("nothing", _fine(debt)),)
+    return tuple(advice) or (Advice("nothing", _describe_health(debt)),)
 
 
-def on_branch(debt: Debt, *words: str) -> tuple[str, ...]:
-    """The words of a command for the branch that was looked at."""
+def add_branch(debt: Debt, *words: str) -> tuple[str, ...]:
+    """Adds the branch of a debt to the words of a command."""
     return words if debt.branch == "main" else (*words, "--branch", debt.branch)
 
 
-def _fine(debt: Debt) -> str:
+def _describe_health(debt: Debt) -> str:
     if not debt.delete_files:
         return "the table has no deletes, and no old snapshots or small files to speak of"
     return f"{debt.delete_files:,} delete files cost readers little"
 
 
-def _resolve(debt: Debt, kinds: Mapping[str, KindDebt]) -> Iterator[Advice]:
+def _advise_resolve(debt: Debt, kinds: Mapping[str, KindDebt]) -> Iterator[Advice]:
     if not debt.keys:
         return
     probed = sum(file.rows for file in debt.files if file.keys)
-    # The deletes by key alone: position delete files have to be opened before and after.
-    extra = None if debt.stock is None else stock_cost(probed, debt.keys)
+    # Only the deletes by key: position delete files must be opened before and after.
+    extra = None if debt.stock is None else estimate_iceberg_cost(probed, debt.keys)
     if extra is None:
         vectors = [kind for kind in kinds.values() if kind.only_rowdelta]
         count = sum(kind.files - kind.dangling_files for kind in vectors)
         are = "1 equality delete vector keeps" if count == 1 else f"{count:,} equality delete vectors keep"
         reason = f"{are} every other engine from reading the table"
     elif extra.seconds > max(SLOWER * debt.scan_seconds, SLOWER_SECONDS):
-        reason = f"{debt.keys:,} equality deletes make a full scan by a stock reader {extra.seconds:.1f} s longer"
+        reason = f"{debt.keys:,} equality deletes make a full scan by Iceberg's reader {extra.seconds:.1f} s longer"
     elif extra.memory_bytes > MEMORY_BYTES:
-        reason = f"{debt.keys:,} equality deletes take {extra.memory_bytes >> 20:,} MiB in every stock reader"
+        reason = f"{debt.keys:,} equality deletes take {extra.memory_bytes >> 20:,} MiB in Iceberg's reader"
     else:
         return
     yield Advice(
@@ -116,11 +116,11 @@ def _resolve(debt: Debt, kinds: Mapping[str, KindDebt]) -> Iterator[Advice]:
         gain_seconds=None if extra is None else extra.seconds,
         gain_memory_bytes=0 if extra is None else extra.memory_bytes,
         call="t.resolve().execute()",
-        command=on_branch(debt, "resolve"),
+        command=add_branch(debt, "resolve"),
     )
 
 
-def _rewrite_deletes(debt: Debt, kinds: Mapping[str, KindDebt]) -> Iterator[Advice]:
+def _advise_rewrite_deletes(debt: Debt, kinds: Mapping[str, KindDebt]) -> Iterator[Advice]:
     files = kinds.get("position delete files")
     live = 0 if files is None else files.files - files.dangling_files
     if files is None or not live:
@@ -134,18 +134,18 @@ def _rewrite_deletes(debt: Debt, kinds: Mapping[str, KindDebt]) -> Iterator[Advi
         reason = f"{crowded:,} data files have {POSITION_FILES_PER_DATA_FILE} or more position delete files each"
     else:
         return
-    where = "content = 'position'"
+    predicate = "content = 'position'"
     yield Advice(
         "rewrite deletes",
         reason,
         cost_seconds=files.bytes / REWRITE_BYTES_PER_SECOND + COMMIT_SECONDS,
         gain_seconds=sum(file.position_files for file in debt.files) * OPEN_SECONDS,
-        call=f't.rewrite_deletes(where="{where}").execute()',
-        command=on_branch(debt, "rewrite-deletes", "--where", where),
+        call=f't.rewrite_deletes(delete_files="{predicate}").execute()',
+        command=add_branch(debt, "rewrite-deletes", "--delete-files", predicate),
     )
 
 
-def _remove_dangling(debt: Debt) -> Iterator[Advice]:
+def _advise_remove_dangling(debt: Debt) -> Iterator[Advice]:
     if debt.dangling_files:
         yield Advice(
             "remove dangling",
@@ -153,11 +153,11 @@ def _remove_dangling(debt: Debt) -> Iterator[Advice]:
             cost_seconds=COMMIT_SECONDS,
             gain_bytes=sum(kind.dangling_bytes for kind in debt.kinds),
             call="t.remove_dangling().execute()",
-            command=on_branch(debt, "remove-dangling"),
+            command=add_branch(debt, "remove-dangling"),
         )
 
 
-def _compact(debt: Debt, properties: Mapping[str, str]) -> Iterator[Advice]:
+def _advise_compact(debt: Debt, properties: Mapping[str, str]) -> Iterator[Advice]:
     dead = [file for file in debt.files if file.rows and file.positions / file.rows >= DEAD_SHARE]
     dead_bytes = sum(int(file.bytes * min(file.positions / file.rows, 1)) for file in dead)
     target = int(properties.get("write.target-file-size-bytes", DEFAULT_TARGET_BYTES))
@@ -182,14 +182,14 @@ def _compact(debt: Debt, properties: Mapping[str, str]) -> Iterator[Advice]:
         gain_seconds=max(fewer, 0) * OPEN_SECONDS + debt.scan_seconds * dead_bytes / max(debt.bytes, 1),
         gain_bytes=dead_bytes,
         call="t.compact().execute()",
-        command=on_branch(debt, "compact"),
+        command=add_branch(debt, "compact"),
     )
 
 
-def _expire(debt: Debt, properties: Mapping[str, str]) -> Iterator[Advice]:
-    kept = properties.get("gc.enabled", "true").lower() == "false" and "rowdelta.delta.source" not in properties
+def _advise_expire(debt: Debt, properties: Mapping[str, str]) -> Iterator[Advice]:
+    shared = properties.get("gc.enabled", "true").lower() == "false" and "rowdelta.delta.source" not in properties
     old = debt.old_snapshots
-    if old.expirable and not kept:
+    if old.expirable and not shared:
         yield Advice(
             "expire",
             f"{old.expirable:,} of {old.total:,} snapshots are older than the table keeps",

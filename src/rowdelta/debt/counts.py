@@ -1,4 +1,4 @@
-"""Counting deletes: by kind, by partition and by data file, in one pass over the deletes."""
+"""Counts deletes by kind, by partition and by data file, in one pass over the deletes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,28 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from rowdelta.debt.costs import ReadCost, bitmap_bytes, rowdelta_cost, stock_cost
-from rowdelta.debt.history import commit_times
+from rowdelta.debt.costs import estimate_bitmap_bytes, estimate_iceberg_cost, estimate_rowdelta_cost
+from rowdelta.debt.debt_parts import FileDebt, KindDebt, PartitionDebt
+from rowdelta.debt.history import index_commit_times
 from rowdelta.encoding import DeleteEncoding, FileContent
-from rowdelta.iceberg import Inventory, comparable, encoding_of, partition_text, scope, take_inventory
+from rowdelta.iceberg import (
+    DeleteFileIndex,
+    build_delete_index,
+    decode_bound,
+    format_partition,
+    partition_key,
+    read_encoding,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from rowdelta.debt.costs import ReadCost
     from rowdelta.iceberg import LiveDelete, Snapshot, TableHandle
 
     Numbers = npt.NDArray[np.float64]
 
-# What people call each combination of content and encoding.
+# The name for people of each combination of content and encoding.
 _KINDS: Final = {
     (FileContent.POSITION, DeleteEncoding.DELETION_VECTOR): "deletion vectors",
     (FileContent.POSITION, DeleteEncoding.FULL_ROW): "position delete files",
@@ -28,77 +37,6 @@ _KINDS: Final = {
     (FileContent.EQUALITY, DeleteEncoding.HASH_MAP): "equality hash maps",
 }
 _WHOLE_NUMBERS: Final = ("int", "long", "date", "time", "timestamp", "timestamptz")
-
-
-@dataclass(frozen=True)
-class KindDebt:
-    """The deletes of one kind.
-
-    Attributes:
-        kind: What people call it.
-        content: `position` or `equality`.
-        encoding: `position`, `deletion-vector`, `full-row`, `equality-delete-vector` or `hash-map`.
-        files: Delete files; a vector counts as one.
-        records: Positions or keys in them.
-        bytes: Their size.
-        applies_to: Data files, each counted once for every delete that applies to it.
-        dangling_files: Files that apply to nothing.
-        dangling_bytes: The size of these.
-        oldest_ms: When the oldest was committed, at the latest.
-    """
-
-    kind: str
-    content: str
-    encoding: str
-    files: int
-    records: int
-    bytes: int
-    applies_to: int
-    dangling_files: int
-    dangling_bytes: int
-    oldest_ms: int | None
-
-    @property
-    def only_rowdelta(self) -> bool:
-        """Whether no other reader understands these files."""
-        return self.content == "equality" and self.encoding != "full-row"
-
-
-@dataclass(frozen=True)
-class PartitionDebt:
-    """The deletes that a reader of one partition must apply; `partition` is None for files in none."""
-
-    partition: str | None
-    data_files: int
-    rows: int
-    bytes: int
-    files_with_deletes: int
-    delete_files: int
-    positions: int
-    keys: int
-    delete_bytes: int
-    stock: ReadCost | None
-    rowdelta: ReadCost
-
-
-@dataclass(frozen=True)
-class FileDebt:
-    """The deletes that a reader of one data file must apply.
-
-    Positions of a delete file that covers several data files are shared out evenly among them.
-    """
-
-    path: str
-    partition: str | None
-    rows: int
-    bytes: int
-    delete_files: int
-    position_files: int
-    positions: int
-    keys: int
-    delete_bytes: int
-    stock: ReadCost | None
-    rowdelta: ReadCost
 
 
 @dataclass(frozen=True)
@@ -112,7 +50,7 @@ class Counted:
 
 
 class _Tally:
-    """What applies to each of some things: to each data file, to each partition, or to the table."""
+    """What applies to each data file, to each partition, or to the table."""
 
     def __init__(self, size: int) -> None:
         names = ("deletes", "position_files", "positions", "keys", "bytes", "memory", "probed", "vectors")
@@ -130,10 +68,10 @@ class _Tally:
             numbers["positions"][places] += positions
             numbers["position_files"][places] += not delete.is_vector
 
-    def costs(self, index: int) -> tuple[ReadCost | None, ReadCost]:
+    def estimate_costs(self, index: int) -> tuple[ReadCost | None, ReadCost]:
         at = {name: int(values[index]) for name, values in self.numbers.items()}
-        stock = None if at["vectors"] else stock_cost(at["probed"], at["keys"], at["position_files"])
-        return stock, rowdelta_cost(at["probed"], at["memory"], at["position_files"])
+        stock = None if at["vectors"] else estimate_iceberg_cost(at["probed"], at["keys"], at["position_files"])
+        return stock, estimate_rowdelta_cost(at["probed"], at["memory"], at["position_files"])
 
 
 @dataclass(frozen=True)
@@ -158,52 +96,54 @@ class _Delete:
 
 
 def count_debt(handle: TableHandle, snapshot: Snapshot | None) -> Counted:
-    """Reads the manifests of a snapshot and counts what they say."""
-    inventory = Inventory(handle.metadata, [], []) if snapshot is None else take_inventory(handle, snapshot)
+    """Reads the manifests of a snapshot and counts its deletes."""
+    inventory = DeleteFileIndex(handle.metadata, [], []) if snapshot is None else build_delete_index(handle, snapshot)
     counter = _Counter(handle, inventory)
-    times = commit_times(handle)
-    for live, found in zip(inventory.deletes, inventory.matches(), strict=True):
+    times = index_commit_times(handle)
+    for live, data_files in zip(inventory.deletes, inventory.matches(), strict=True):
         entry = live.entry
-        kind = (entry.content, encoding_of(handle, entry))
+        kind = (entry.content, read_encoding(handle, entry))
         age = times(entry.sequence_number)
         counter.keys |= {entry.equality_ids} if entry.equality_ids else set()
-        counter.add(_Delete(kind, entry.record_count, live.size_in_bytes, _memory(handle, live), age), found)
+        counter.add(
+            _Delete(kind, entry.record_count, live.size_in_bytes, _estimate_memory(handle, live), age), data_files
+        )
     return counter.finish()
 
 
 class _Counter:
     """The running counts of a snapshot's deletes."""
 
-    def __init__(self, handle: TableHandle, inventory: Inventory) -> None:
+    def __init__(self, handle: TableHandle, inventory: DeleteFileIndex) -> None:
         self._data = data = inventory.data
         self._rows = np.array([file.records for file in data], dtype=np.float64)
         self._sizes = np.array([file.size_in_bytes for file in data], dtype=np.float64)
-        scopes = [scope(file.spec_id, file.partition) for file in data]
+        scopes = [partition_key(file.spec_id, file.partition) for file in data]
         places = dict(zip(scopes, data, strict=True))
         numbers = {place: number for number, place in enumerate(places)}
         self._partition_of = np.array([numbers[place] for place in scopes], dtype=np.int64)
-        self._names = [partition_text(handle.metadata, file.spec_id, file.partition) for file in places.values()]
+        self._names = [format_partition(handle.metadata, file.spec_id, file.partition) for file in places.values()]
         self._by_file, self._by_partition, self._by_table = _Tally(len(data)), _Tally(len(places)), _Tally(1)
         self._kinds = {kind: _KindCount() for kind in _KINDS}
         self._columns = handle.metadata.schema.by_id
         self.keys: set[tuple[int, ...]] = set()
 
-    def add(self, delete: _Delete, found: npt.NDArray[np.int64]) -> None:
+    def add(self, delete: _Delete, data_files: npt.NDArray[np.int64]) -> None:
         """Counts a delete and the data files that it applies to."""
-        self._kinds[delete.kind].add(delete, len(found))
-        if not len(found):
+        self._kinds[delete.kind].add(delete, len(data_files))
+        if not len(data_files):
             return
-        share = delete.records / len(found)
-        self._by_file.add(found, delete, share)
-        touched, files = np.unique(self._partition_of[found], return_counts=True)
+        share = delete.records / len(data_files)
+        self._by_file.add(data_files, delete, share)
+        touched, files = np.unique(self._partition_of[data_files], return_counts=True)
         self._by_partition.add(touched, delete, share * files)
         self._by_table.add(np.zeros(1, dtype=np.int64), delete, delete.records)
 
     def finish(self) -> Counted:
-        """All counts; every row of a file with equality deletes is looked up among their keys."""
+        """Returns all counts. Readers look up every row of a file with equality deletes among their keys."""
         by_file = self._by_file.numbers
         by_file["probed"] = np.where(by_file["keys"] > 0, self._rows, 0.0)
-        self._by_partition.numbers["probed"] = self._sums(by_file["probed"])
+        self._by_partition.numbers["probed"] = self._sum_by_partition(by_file["probed"])
         self._by_table.numbers["probed"][0] = by_file["probed"].sum()
         kinds = tuple(count.finish(kind) for kind, count in self._kinds.items() if count.files)
         files = [
@@ -213,14 +153,14 @@ class _Counter:
                 self._data[index].records,
                 self._data[index].size_in_bytes,
                 position_files=int(by_file["position_files"][index]),
-                **_applied(self._by_file, index),
+                **_describe_applied(self._by_file, index),
             )
             for index in np.flatnonzero(by_file["deletes"]).tolist()
         ]
-        return Counted(self._totals(kinds), kinds, _largest_first(self._partitions()), _largest_first(files))
+        return Counted(self._sum_totals(kinds), kinds, _sort_by_debt(self._list_partitions()), _sort_by_debt(files))
 
-    def _totals(self, kinds: tuple[KindDebt, ...]) -> dict[str, Any]:
-        stock, rowdelta = self._by_table.costs(0)
+    def _sum_totals(self, kinds: tuple[KindDebt, ...]) -> dict[str, Any]:
+        stock, rowdelta = self._by_table.estimate_costs(0)
         return {
             "data_files": len(self._data),
             "rows": int(self._rows.sum()),
@@ -240,10 +180,10 @@ class _Counter:
             "rowdelta": rowdelta,
         }
 
-    def _partitions(self) -> list[PartitionDebt]:
-        data_files = self._sums(np.ones(len(self._data)))
-        rows, sizes = self._sums(self._rows), self._sums(self._sizes)
-        hit = self._sums((self._by_file.numbers["deletes"] > 0).astype(np.float64))
+    def _list_partitions(self) -> list[PartitionDebt]:
+        data_files = self._sum_by_partition(np.ones(len(self._data)))
+        rows, sizes = self._sum_by_partition(self._rows), self._sum_by_partition(self._sizes)
+        hit = self._sum_by_partition((self._by_file.numbers["deletes"] > 0).astype(np.float64))
         return [
             PartitionDebt(
                 name,
@@ -251,21 +191,21 @@ class _Counter:
                 int(rows[index]),
                 int(sizes[index]),
                 int(hit[index]),
-                **_applied(self._by_partition, index),
+                **_describe_applied(self._by_partition, index),
             )
             for index, name in enumerate(self._names)
         ]
 
-    def _sums(self, values: Numbers) -> Numbers:
-        """The sums of a number of each data file, by partition."""
+    def _sum_by_partition(self, values: Numbers) -> Numbers:
+        """Sums up a number of each data file, by partition."""
         sums: Numbers = np.zeros(len(self._names))
         np.add.at(sums, self._partition_of, values)
         return sums
 
 
-def _applied(tally: _Tally, index: int) -> dict[str, Any]:
+def _describe_applied(tally: _Tally, index: int) -> dict[str, Any]:
     numbers = tally.numbers
-    stock, rowdelta = tally.costs(index)
+    stock, rowdelta = tally.estimate_costs(index)
     return {
         "delete_files": int(numbers["deletes"][index]),
         "positions": round(float(numbers["positions"][index])),
@@ -276,8 +216,8 @@ def _applied(tally: _Tally, index: int) -> dict[str, Any]:
     }
 
 
-def _largest_first(found: list[Any]) -> tuple[Any, ...]:
-    return tuple(sorted(found, key=lambda debt: (-debt.keys, -debt.positions, -debt.rows)))
+def _sort_by_debt(debts: list[Any]) -> tuple[Any, ...]:
+    return tuple(sorted(debts, key=lambda debt: (-debt.keys, -debt.positions, -debt.rows)))
 
 
 class _KindCount:
@@ -312,8 +252,8 @@ class _KindCount:
         )
 
 
-def _memory(handle: TableHandle, delete: LiveDelete) -> int:
-    """What rowdelta holds in memory for an equality delete: a bitmap for one column of whole numbers."""
+def _estimate_memory(handle: TableHandle, delete: LiveDelete) -> int:
+    """The memory that rowdelta needs for an equality delete: a bitmap for one column of whole numbers."""
     entry = delete.entry
     if entry.content is FileContent.POSITION:
         return 0
@@ -322,8 +262,8 @@ def _memory(handle: TableHandle, delete: LiveDelete) -> int:
     if len(entry.equality_ids) == 1 and column is not None and column.type_name in _WHOLE_NUMBERS:
         metrics = delete.metrics.get(column.id)
         low, high = (
-            comparable(column.type_name, b) for b in ((metrics.lower, metrics.upper) if metrics else (None,) * 2)
+            decode_bound(column.type_name, b) for b in ((metrics.lower, metrics.upper) if metrics else (None,) * 2)
         )
         # Without bounds the keys could be anywhere: each may need a container of its own.
         span = 1 << 63 if low is None or high is None else high - low + 1
-    return bitmap_bytes(entry.record_count, span)
+    return estimate_bitmap_bytes(entry.record_count, span)

@@ -1,4 +1,4 @@
-"""`t.debt()`: the delete debt with its ways to be looked at."""
+"""`t.debt()`: the delete debt as text, picture and page."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 
 from rowdelta.debt.measure import Debt
-from rowdelta.debt.text import debt_text
+from rowdelta.debt.text import format_debt
 
 if TYPE_CHECKING:
     import os
 
 
-WIDE_ENOUGH: Final = 200
+PIPE_WIDTH: Final = 200
 
 
 class DeleteDebt(Debt):
@@ -32,14 +32,14 @@ class DeleteDebt(Debt):
     def __str__(self) -> str:
         console = Console(width=120, color_system=None, highlight=False)
         with console.capture() as captured:
-            console.print(debt_text(self))
+            console.print(format_debt(self))
         return captured.get()
 
     def show(self, console: Console | None = None, *, top: int = 10) -> None:
         """Prints the debt.
 
         Args:
-            console: Where to print; the standard output when left out.
+            console: Where to print; default: the standard output.
             top: How many partitions and data files to list.
 
         Examples:
@@ -53,9 +53,9 @@ class DeleteDebt(Debt):
         """
         if console is None:
             console = Console(highlight=False)
-            if not console.is_terminal:  # nothing is folded in a pipe or a file
-                console.width = max(console.width, WIDE_ENOUGH)
-        console.print(debt_text(self, top))
+            if not console.is_terminal:  # no line is folded in a pipe or a file
+                console.width = max(console.width, PIPE_WIDTH)
+        console.print(format_debt(self, top))
 
     def plot(self, path: str | os.PathLike[str]) -> Path:
         """Draws debt by partition, deletes over time, and size by encoding into a .png, .svg or .pdf file.
@@ -64,10 +64,10 @@ class DeleteDebt(Debt):
             >>> t.debt().plot("debt.svg").name
             'debt.svg'
         """
-        from rowdelta.debt.plot import debt_figure  # noqa: PLC0415 - most users never draw, and it is slow to load
+        from rowdelta.debt.plot import draw_debt  # noqa: PLC0415 - most users never draw, and it is slow to load
 
         target = Path(path)
-        debt_figure(self).savefig(target, dpi=150)
+        draw_debt(self).savefig(target, dpi=150)
         return target
 
     def to_html(self, path: str | os.PathLike[str]) -> Path:
@@ -77,8 +77,8 @@ class DeleteDebt(Debt):
             >>> t.debt().to_html("debt.html").read_text(encoding="utf-8")[:15]
             '<!DOCTYPE html>'
         """
-        from rowdelta.debt.page import debt_page  # noqa: PLC0415 - see above
+        from rowdelta.debt.page import write_page  # noqa: PLC0415 - see above
 
         target = Path(path)
-        target.write_text(debt_page(self), encoding="utf-8")
+        target.write_text(write_page(self), encoding="utf-8")
         return target

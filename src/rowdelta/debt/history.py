@@ -1,4 +1,4 @@
-"""What the snapshots of a table tell: deletes over time, and what old snapshots still hold on to."""
+"""Reads the history of a table from its snapshots: deletes over time, and the files that only old snapshots keep."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FIVE_DAYS_MS: Final = 5 * 24 * 3600 * 1000
 
 @dataclass(frozen=True)
 class Commit:
-    """One snapshot by its summary: what it did, and the totals after it.
+    """One snapshot, by its summary: what it did, and the totals after it.
 
     Attributes:
-        positions_added: Rows that it deleted by position: a vector that takes the place of another counts for what is
-            new in it, and the positions of a resolve not at all, because its rows were deleted by key before.
-        keys_added: Keys that it deleted; those of deletes that are only written anew do not count.
+        positions_added: Rows that it deleted by position. Of a vector that replaces another, only new positions count.
+            The positions of a resolve do not count, because their rows were already deleted by key.
+        keys_added: Keys that it deleted; rewritten deletes do not count.
     """
 
     snapshot_id: int
@@ -45,12 +45,12 @@ class Commit:
 
 @dataclass(frozen=True)
 class OldSnapshots:
-    """Snapshots, and those among them that an expiry with the table's own settings would remove.
+    """The snapshots of a table, and those that `t.expire()` would remove with the table's own settings.
 
     Attributes:
         total: All snapshots of the table.
         expirable: Those older than the table's `history.expire.max-snapshot-age-ms` that no branch or tag needs.
-        bytes: The size of the files that newer snapshots have removed, and only these keep.
+        bytes: The size of the files that newer snapshots have removed, and that only these snapshots keep.
     """
 
     total: int
@@ -58,24 +58,24 @@ class OldSnapshots:
     bytes: int
 
 
-def commit_times(handle: TableHandle) -> Callable[[int], int | None]:
-    """A function from a sequence number to the time of its commit, or of the next one that is still known."""
-    known = sorted((s.sequence_number, s.timestamp_ms) for s in handle.metadata.snapshots.values())
-    numbers = [number for number, _ in known]
+def index_commit_times(handle: TableHandle) -> Callable[[int], int | None]:
+    """Returns a function from a sequence number to the time of its commit, or of the next commit that still exists."""
+    commits = sorted((s.sequence_number, s.timestamp_ms) for s in handle.metadata.snapshots.values())
+    numbers = [number for number, _ in commits]
 
     def find(sequence_number: int) -> int | None:
         index = bisect.bisect_left(numbers, sequence_number)
-        return known[index][1] if index < len(known) else None
+        return commits[index][1] if index < len(commits) else None
 
     return find
 
 
-def history_of(handle: TableHandle, snapshot: Snapshot | None) -> tuple[Commit, ...]:
-    """The commits that led to a snapshot, oldest first."""
-    return tuple(_commit(found) for found in reversed(list(handle.metadata.ancestors(snapshot))))
+def list_commits(handle: TableHandle, snapshot: Snapshot | None) -> tuple[Commit, ...]:
+    """Lists the commits that led to a snapshot, oldest first."""
+    return tuple(_read_commit(ancestor) for ancestor in reversed(list(handle.metadata.ancestors(snapshot))))
 
 
-def _commit(snapshot: Snapshot) -> Commit:
+def _read_commit(snapshot: Snapshot) -> Commit:
     def count(name: str) -> int:
         return int(snapshot.summary.get(name, 0))
 
@@ -102,21 +102,21 @@ def _commit(snapshot: Snapshot) -> Commit:
     )
 
 
-def old_snapshots(handle: TableHandle, now_ms: int) -> OldSnapshots:
-    """What expiring with the table's own settings would let go of, from the snapshots' summaries."""
+def find_old_snapshots(handle: TableHandle, now_ms: int) -> OldSnapshots:
+    """Finds what `t.expire()` would remove with the table's own settings, from the snapshots' summaries."""
     metadata = handle.metadata
-    oldest_kept = now_ms - int(metadata.properties.get("history.expire.max-snapshot-age-ms", FIVE_DAYS_MS))
+    cutoff_ms = now_ms - int(metadata.properties.get("history.expire.max-snapshot-age-ms", FIVE_DAYS_MS))
     minimum = int(metadata.properties.get("history.expire.min-snapshots-to-keep", 1))
-    kept = {reference.snapshot_id for reference in metadata.references.values()}
+    retained = {reference.snapshot_id for reference in metadata.references.values()}
     removed_bytes = 0
     for branch in metadata.branches:
-        line = list(metadata.ancestors(metadata.head(branch)))
-        young = [s for i, s in enumerate(line) if i < minimum or s.timestamp_ms >= oldest_kept]
-        kept.update(snapshot.id for snapshot in young)
-        if branch == "main" and len(young) < len(line):
-            # What the oldest snapshot that stays, and those that go, have removed, nobody needs any more.
-            gone = line[max(len(young) - 1, 0) :]
-            removed_bytes = sum(int(s.summary.get("removed-files-size", 0)) for s in gone)
-    kept.update(s.id for s in metadata.snapshots.values() if s.timestamp_ms >= oldest_kept)
-    expirable = len(metadata.snapshots.keys() - kept)
+        ancestors = list(metadata.ancestors(metadata.head(branch)))
+        young = [s for i, s in enumerate(ancestors) if i < minimum or s.timestamp_ms >= cutoff_ms]
+        retained.update(snapshot.id for snapshot in young)
+        if branch == "main" and len(young) < len(ancestors):
+            # No remaining snapshot needs what the oldest remaining one, and the expired ones, have removed.
+            expired = ancestors[max(len(young) - 1, 0) :]
+            removed_bytes = sum(int(s.summary.get("removed-files-size", 0)) for s in expired)
+    retained.update(s.id for s in metadata.snapshots.values() if s.timestamp_ms >= cutoff_ms)
+    expirable = len(metadata.snapshots.keys() - retained)
     return OldSnapshots(len(metadata.snapshots), expirable, removed_bytes if expirable else 0)

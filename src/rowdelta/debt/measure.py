@@ -1,4 +1,4 @@
-"""The delete debt of a table as numbers: what its deletes are, what they apply to, and what they cost readers.
+"""Measures the delete debt of a table: what its deletes are, what they apply to, and what they cost readers.
 
 All of it comes from metadata: the manifests of one snapshot, and the summaries of those before it.
 """
@@ -11,14 +11,15 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rowdelta.debt.advice import EQUALITY_READERS, EQUALITY_REFUSERS, Advice, give_advice
-from rowdelta.debt.costs import ReadCost, scan_seconds
-from rowdelta.debt.counts import FileDebt, KindDebt, PartitionDebt, count_debt
-from rowdelta.debt.history import Commit, OldSnapshots, history_of, old_snapshots
+from rowdelta.debt.costs import ReadCost, estimate_scan_seconds
+from rowdelta.debt.counts import count_debt
+from rowdelta.debt.history import Commit, OldSnapshots, find_old_snapshots, list_commits
 from rowdelta.encoding import FileContent
-from rowdelta.iceberg import snapshot_files
+from rowdelta.iceberg import read_snapshot_files
 from rowdelta.read import check_vectors
 
 if TYPE_CHECKING:
+    from rowdelta.debt.debt_parts import FileDebt, KindDebt, PartitionDebt
     from rowdelta.iceberg import TableHandle
 
 ANY_ENGINE: Final = "any engine"
@@ -35,32 +36,32 @@ class Debt:
 
     Attributes:
         table: The table's name.
-        branch: The branch that was looked at.
+        branch: The branch that was measured.
         snapshot_id: Its newest snapshot; None for an empty table.
         format_version: Of the table.
         data_files: Live data files.
-        rows: Rows in them, deleted ones included.
+        rows: Rows in them, including deleted rows.
         bytes: The size of all data files.
         files_with_deletes: Data files that a reader must apply deletes to.
         delete_files: Live delete files; a vector counts as one.
         dangling_files: Delete files that apply to no data file any more.
         delete_bytes: The size of all deletes.
-        positions: Rows that are known to be deleted, by their position.
+        positions: Rows that are deleted by position.
         keys: Keys of the equality deletes that still apply to something.
-        key_columns: The columns of these keys; one entry for each set of columns that is in use.
+        key_columns: The columns of these keys; one entry for each set of columns.
         oldest_delete_ms: When the oldest live delete was committed, at the latest.
         readers: `any engine`, `v3 engines`, `engines that read equality deletes` or `only rowdelta`.
-        readers_reason: Why.
+        readers_reason: Why these and no others.
         scan_seconds: The estimated time of a scan without any delete.
-        stock: What Iceberg's reader pays on top of it; None where it refuses to read the table.
+        stock: What Iceberg's reader pays on top of it; None if it refuses to read the table.
         rowdelta: What rowdelta's reader pays.
         kinds: The deletes by kind and encoding.
         partitions: The debt of each partition, the largest first.
-        files: The debt of each data file that has any, the largest first.
+        files: The debt of each data file with deletes, the largest first.
         commits: The deletes that the table had after each commit, oldest first.
-        old_snapshots: What an expiry would let go of.
+        old_snapshots: What `t.expire()` would remove.
         advice: What to do, most urgent first; never empty.
-        taken_at_ms: When this was written down.
+        taken_at_ms: When the debt was measured.
         seconds: How long that took.
 
     Examples:
@@ -126,10 +127,10 @@ class Debt:
             >>> t.debt().to_dict()["data_files"]
             1
         """
-        found = asdict(self)
-        found["dangling_share"] = self.dangling_share
-        found["oldest_delete_age_seconds"] = self.oldest_delete_age_seconds
-        return found
+        document = asdict(self)
+        document["dangling_share"] = self.dangling_share
+        document["oldest_delete_age_seconds"] = self.oldest_delete_age_seconds
+        return document
 
     def to_json(self) -> str:
         """All numbers as one JSON document.
@@ -142,51 +143,53 @@ class Debt:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
 
-def measure_debt(handle: TableHandle, snapshot_id: int | None, kind: type[DebtT], *, verify: bool = False) -> DebtT:
-    """Measures the debt of a snapshot, the head of the branch where none is named.
+def measure_debt(
+    handle: TableHandle, snapshot_id: int | None, debt_type: type[DebtT], *, verify: bool = False
+) -> DebtT:
+    """Measures the debt of a snapshot.
 
     Args:
         handle: The table.
-        snapshot_id: The snapshot.
-        kind: The class to make.
+        snapshot_id: The snapshot; None for the newest of the branch.
+        debt_type: The class to make.
         verify: Whether to read every deletion vector, and refuse a damaged one.
     """
     started = time.monotonic()
     handle.refresh()
     snapshot = handle.snapshot(snapshot_id)
-    files = snapshot_files(handle, snapshot) if verify and snapshot is not None else None
+    files = read_snapshot_files(handle, snapshot) if verify and snapshot is not None else None
     if files is not None:
         check_vectors(handle, files.position_deletes)
     now_ms = int(time.time() * 1000)
-    counted = count_debt(handle, snapshot)
-    readers, reason = _readers(handle.metadata.format_version, counted.kinds)
-    debt = kind(
-        **counted.totals,
+    counts = count_debt(handle, snapshot)
+    readers, reason = _name_readers(handle.metadata.format_version, counts.kinds)
+    debt = debt_type(
+        **counts.totals,
         table=handle.name,
         branch=handle.branch,
         snapshot_id=None if snapshot is None else snapshot.id,
         format_version=handle.metadata.format_version,
         readers=readers,
         readers_reason=reason,
-        scan_seconds=scan_seconds(counted.totals["rows"]),
-        kinds=counted.kinds,
-        partitions=counted.partitions,
-        files=counted.files,
-        commits=history_of(handle, snapshot),
-        old_snapshots=old_snapshots(handle, now_ms),
+        scan_seconds=estimate_scan_seconds(counts.totals["rows"]),
+        kinds=counts.kinds,
+        partitions=counts.partitions,
+        files=counts.files,
+        commits=list_commits(handle, snapshot),
+        old_snapshots=find_old_snapshots(handle, now_ms),
         taken_at_ms=now_ms,
     )
     advice = give_advice(debt, handle.metadata.properties)
     return replace(debt, advice=advice, seconds=time.monotonic() - started)
 
 
-def _readers(format_version: int, kinds: tuple[KindDebt, ...]) -> tuple[str, str]:
+def _name_readers(format_version: int, kinds: tuple[KindDebt, ...]) -> tuple[str, str]:
     vectors = sum(kind.files - kind.dangling_files for kind in kinds if kind.only_rowdelta)
     if vectors:
         apply = "1 equality delete vector applies" if vectors == 1 else f"{vectors:,} equality delete vectors apply"
         return ONLY_ROWDELTA, f"{apply}; other readers refuse the files under them"
     version = f"the table is of format version {format_version}"
-    # Who refuses equality deletes does so by their manifests, also where they apply to nothing.
+    # Engines refuse equality deletes by their manifests, even where they apply to nothing.
     files = sum(kind.files for kind in kinds if kind.content == FileContent.EQUALITY.value and not kind.only_rowdelta)
     if files:
         has = "1 standard equality delete file" if files == 1 else f"{files:,} standard equality delete files"

@@ -1,4 +1,4 @@
-"""The delete debt as one HTML page that needs no other file: style and plots are inside."""
+"""Writes the delete debt as one HTML page that needs no other file: it includes style and plots."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Final
 
 import matplotlib as mpl
 
-from rowdelta.debt.plot import debt_figure
-from rowdelta.debt.text import MODEL, cost_text, cost_words, gain_text
-from rowdelta.debt.units import human_bytes, human_seconds
+from rowdelta.debt.plot import draw_debt
+from rowdelta.debt.text import MODEL, format_action_cost, format_cost, format_gain
+from rowdelta.debt.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rowdelta.debt.measure import Debt
 
-MOST_ROWS: Final = 200
-_APPLIED: Final = ("delete files", "positions", "keys", "delete bytes", "stock", "rowdelta")
+MAX_ROWS: Final = 200
+_APPLIED: Final = ("delete files", "positions", "keys", "delete bytes", "Iceberg", "rowdelta")
 _STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
@@ -32,17 +32,17 @@ code { background: #f4f4f4; padding: .1rem .3rem; } svg { width: 100%; height: a
 """
 
 
-def debt_page(debt: Debt) -> str:
-    """The page as text."""
+def write_page(debt: Debt) -> str:
+    """Writes the page as text."""
     taken = dt.datetime.fromtimestamp(debt.taken_at_ms / 1000, tz=dt.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     age = debt.oldest_delete_age_seconds
-    oldest = "" if age is None else f", the oldest {human_seconds(age)} old"
+    oldest = "" if age is None else f", the oldest {format_seconds(age)} old"
     advice = [
         (
             escape(item.action),
             escape(item.reason),
-            cost_text(item),
-            gain_text(item),
+            format_action_cost(item),
+            format_gain(item),
             f"<code>{escape(item.call)}</code>" if item.call else "",
         )
         for item in debt.advice
@@ -60,74 +60,77 @@ def debt_page(debt: Debt) -> str:
 <p class="note">Branch {escape(debt.branch)}, snapshot {debt.snapshot_id}, format version {debt.format_version},
 {taken}</p>
 <p class="readers"><strong>Readable by {debt.readers}:</strong> {escape(debt.readers_reason)}.</p>
-<p>{debt.data_files:,} data files with {debt.rows:,} rows ({human_bytes(debt.bytes)}).
-{debt.delete_files:,} delete files ({human_bytes(debt.delete_bytes)}) on {debt.files_with_deletes:,} data files,
+<p>{debt.data_files:,} data files with {debt.rows:,} rows ({format_bytes(debt.bytes)}).
+{debt.delete_files:,} delete files ({format_bytes(debt.delete_bytes)}) on {debt.files_with_deletes:,} data files,
 {debt.dangling_share:.0%} dangling{oldest}.</p>
 <h2>Advice</h2>
-{_table(("advice", "because", "cost", "gain", "how"), advice, "words")}
-{_svg(debt)}
+{_write_table(("advice", "because", "cost", "gain", "how"), advice, "words")}
+{_draw_svg(debt)}
 <h2>Cost of a full scan</h2>
-{_table(("reader", "more time", "memory for deletes"), _costs(debt))}
+{_write_table(("reader", "more time", "memory for deletes"), _list_costs(debt))}
 <p class="note">{MODEL}</p>
 <h2>Deletes by encoding</h2>
-{_table(("deletes", "files", "records", "bytes", "applies to", "dangling"), _kinds(debt))}
-<h2>Partitions{_more(len(debt.partitions))}</h2>
-{_table(("partition", "data files", "rows", "with deletes", *_APPLIED), _partitions(debt))}
-<h2>Data files with deletes{_more(len(debt.files))}</h2>
-{_table(("data file", "rows", *_APPLIED), _files(debt))}
+{_write_table(("deletes", "files", "records", "bytes", "applies to", "dangling"), _list_kinds(debt))}
+<h2>Partitions{_describe_limit(len(debt.partitions))}</h2>
+{_write_table(("partition", "data files", "rows", "with deletes", *_APPLIED), _list_partitions(debt))}
+<h2>Data files with deletes{_describe_limit(len(debt.files))}</h2>
+{_write_table(("data file", "rows", *_APPLIED), _list_files(debt))}
 </body>
 </html>
 """
 
 
-def _svg(debt: Debt) -> str:
+def _draw_svg(debt: Debt) -> str:
     out = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "rowdelta"}):
-        debt_figure(debt).savefig(out, format="svg", metadata={"Date": None})
+        draw_debt(debt).savefig(out, format="svg", metadata={"Date": None})
     text = out.getvalue()
     return text[text.index("<svg") :]
 
 
-def _costs(debt: Debt) -> Iterable[Sequence[str]]:
-    yield "without deletes", f"({human_seconds(debt.scan_seconds)})", ""
-    yield "stock Iceberg reader", *cost_words(debt.stock)
-    yield "rowdelta", *cost_words(debt.rowdelta)
+def _list_costs(debt: Debt) -> Iterable[Sequence[str]]:
+    yield "without deletes", f"({format_seconds(debt.scan_seconds)})", ""
+    yield "Iceberg's reader", *format_cost(debt.stock)
+    yield "rowdelta", *format_cost(debt.rowdelta)
 
 
-def _kinds(debt: Debt) -> Iterable[Sequence[str]]:
+def _list_kinds(debt: Debt) -> Iterable[Sequence[str]]:
     for kind in debt.kinds:
-        counts = (f"{kind.files:,}", f"{kind.records:,}", human_bytes(kind.bytes))
+        counts = (f"{kind.files:,}", f"{kind.records:,}", format_bytes(kind.bytes))
         yield kind.kind, *counts, f"{kind.applies_to:,}", f"{kind.dangling_files:,}"
 
 
-def _partitions(debt: Debt) -> Iterable[Sequence[str]]:
-    for found in debt.partitions[:MOST_ROWS]:
+def _list_partitions(debt: Debt) -> Iterable[Sequence[str]]:
+    for partition in debt.partitions[:MAX_ROWS]:
         yield (
-            escape(found.partition or "(none)"),
-            *(f"{n:,}" for n in (found.data_files, found.rows, found.files_with_deletes, found.delete_files)),
-            *(f"{n:,}" for n in (found.positions, found.keys)),
-            human_bytes(found.delete_bytes),
-            cost_words(found.stock)[0],
-            cost_words(found.rowdelta)[0],
+            escape(partition.partition or "(none)"),
+            *(
+                f"{n:,}"
+                for n in (partition.data_files, partition.rows, partition.files_with_deletes, partition.delete_files)
+            ),
+            *(f"{n:,}" for n in (partition.positions, partition.keys)),
+            format_bytes(partition.delete_bytes),
+            format_cost(partition.stock)[0],
+            format_cost(partition.rowdelta)[0],
         )
 
 
-def _files(debt: Debt) -> Iterable[Sequence[str]]:
-    for file in debt.files[:MOST_ROWS]:
+def _list_files(debt: Debt) -> Iterable[Sequence[str]]:
+    for file in debt.files[:MAX_ROWS]:
         yield (
             escape(file.path.rsplit("/", 1)[-1]),
             *(f"{n:,}" for n in (file.rows, file.delete_files, file.positions, file.keys)),
-            human_bytes(file.delete_bytes),
-            cost_words(file.stock)[0],
-            cost_words(file.rowdelta)[0],
+            format_bytes(file.delete_bytes),
+            format_cost(file.stock)[0],
+            format_cost(file.rowdelta)[0],
         )
 
 
-def _more(count: int) -> str:
-    return f" ({MOST_ROWS} of {count:,}, the largest debt first)" if count > MOST_ROWS else ""
+def _describe_limit(count: int) -> str:
+    return f" ({MAX_ROWS} of {count:,}, the largest debt first)" if count > MAX_ROWS else ""
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "numbers") -> str:
+def _write_table(header: Sequence[str], rows: Iterable[Sequence[str]], css_class: str = "numbers") -> str:
     head = "".join(f"<th>{name}</th>" for name in header)
     body = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f'<table class="{kind}"><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>'
+    return f'<table class="{css_class}"><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>'

@@ -1,4 +1,4 @@
-"""Recommendations for a table in a terminal, with the commands to copy."""
+"""Formats recommendations for a terminal, with the commands to copy."""
 
 from __future__ import annotations
 
@@ -8,39 +8,40 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.text import Text
 
-from rowdelta.debt.units import human_seconds
+from rowdelta.debt.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowdelta.debt.schedule import Recommendation, TableAdvice
+    from rowdelta.debt.recommendation import Recommendation
+    from rowdelta.debt.schedule import TableAdvice
 
 
-def advice_text(advice: TableAdvice, place: Sequence[str] = ()) -> Text:
-    """All recommendations; print them with `soft_wrap=True`, so that commands can be copied whole.
+def format_advice(advice: TableAdvice, place: Sequence[str] = ()) -> Text:
+    """Formats all recommendations; print them with `soft_wrap=True`, so that commands can be copied whole.
 
     Args:
         advice: The advice.
-        place: Further words of every command, such as where the warehouse is.
+        place: Further words for every command, such as the location of the warehouse.
     """
     pace = advice.pace
     interval = pace.interval_seconds
-    every = "" if interval is None else f", one every {human_seconds(interval)}"
+    every = "" if interval is None else f", one every {format_seconds(interval)}"
     changed = f"{pace.row_level:,} changed single rows ({pace.keys:,} keys, {pace.positions:,} positions)"
     lines = [f"[bold]{escape(advice.table)}[/]: the last {pace.commits:,} commits{every}; {changed}"]
     for item in advice.recommendations:
         lines += ["", f"[bold]{item.topic}[/]: {escape(item.choice)}", f"  why       {escape(item.reason)}"]
         if item.estimate:
             lines.append(f"  estimate  {escape(item.estimate)}")
-        lines += [f"  [cyan]{escape(line)}[/]" for line in commands(advice.table, item, place)]
+        lines += [f"  [cyan]{escape(line)}[/]" for line in list_commands(advice.table, item, place)]
     return Text.from_markup("\n".join(lines))
 
 
-def commands(table: str, item: Recommendation, place: Sequence[str] = ()) -> list[str]:
-    """The commands of a recommendation as they are typed into a shell.
+def list_commands(table: str, item: Recommendation, place: Sequence[str] = ()) -> list[str]:
+    """Lists the commands of a recommendation, as typed into a shell.
 
     Examples:
-        >>> from rowdelta.maintenance import Recommendation
+        >>> from rowdelta.debt import Recommendation
         >>> commands("db.t", Recommendation("resolve", "", "", commands=(("resolve",),)), ("--warehouse", "my lake"))
         ["rowdelta resolve db.t --warehouse 'my lake'"]
     """

@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Formats bytes and time spans for people."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _DAY: Final = 86_400
 _MILLISECONDS: Final = 1000
 
 
-def human_bytes(size: float) -> str:
-    """A number of bytes.
+def format_bytes(size: float) -> str:
+    """Formats a number of bytes.
 
     Examples:
-        >>> human_bytes(512), human_bytes(1536), human_bytes(3 << 40)
+        >>> format_bytes(512), format_bytes(1536), format_bytes(3 << 40)
         ('512 B', '1.5 KiB', '3.0 TiB')
     """
     for unit in _BYTE_UNITS:
@@ -26,11 +26,11 @@ def human_bytes(size: float) -> str:
     raise AssertionError
 
 
-def human_seconds(seconds: float) -> str:
-    """A time span.
+def format_seconds(seconds: float) -> str:
+    """Formats a time span.
 
     Examples:
-        >>> [human_seconds(s) for s in (0, 1e-6, 0.0123, 7.25, 150, 7200, 200_000)]
+        >>> [format_seconds(s) for s in (0, 1e-6, 0.0123, 7.25, 150, 7200, 200_000)]
         ['0 s', '<1 ms', '12 ms', '7.2 s', '2.5 min', '2.0 h', '2.3 days']
     """
     if not seconds:

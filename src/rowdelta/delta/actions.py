@@ -1,4 +1,4 @@
-"""What a Delta log says, as plain values: the actions of a commit, and the files of a version."""
+"""Parses a Delta log into plain values: the actions of a commit, and the files of a version."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AddFile:
-    """A data file of the table, `path` as it is in the log.
+    """A data file of the table, with its `path` as in the log.
 
     Attributes:
         path: Relative to the table or absolute, with URL escapes.
         partition_values: The text of each partition column; None or empty for null.
         size: The size in bytes.
-        stats: The statistics, as JSON text; None when the writer kept none.
+        stats: The statistics, as JSON text; None if the writer recorded none.
         vector: The deletion vector; None for a file whose rows are all live.
-        data_change: False for a file that holds rows which the table already had.
+        data_change: False for a file with rows that the table already had.
     """
 
     path: str
@@ -39,11 +39,11 @@ class RemoveFile:
     """A data file that left the table.
 
     Attributes:
-        path: As it is in the log.
-        partition_values: None where an old writer left them out.
+        path: As in the log.
+        partition_values: None if an old writer omitted them.
         vector: The deletion vector that the file had.
         data_change: False for a file whose rows stay in the table, in other files.
-        uncertain: Whether it may have come inside the same range of commits, and so was never there.
+        uncertain: Whether the same range of commits may have added it, so that the table never had it.
     """
 
     path: str
@@ -62,7 +62,7 @@ class Metadata:
         schema: The columns, as Spark's JSON.
         partition_columns: The columns that files are partitioned by.
         configuration: Delta's table properties.
-        file_format: What data files are.
+        file_format: The format of the data files.
     """
 
     id: str
@@ -79,7 +79,7 @@ class Metadata:
 
 @dataclass(frozen=True)
 class Protocol:
-    """What a reader must know to read the table."""
+    """What a reader must support to read the table."""
 
     min_reader_version: int
     reader_features: frozenset[str] = frozenset()
@@ -90,14 +90,14 @@ class DeltaCommit:
     """One version of the log, or several joined into one change.
 
     Attributes:
-        version: The version, of several the last.
+        version: The version; of several, the last.
         timestamp: When it was written, in milliseconds.
-        operation: What Delta calls it, such as `MERGE`.
+        operation: Delta's name for it, such as `MERGE`.
         adds: The files added, by path.
-        removes: The files removed, by path; one that was added again with another vector is in both.
+        removes: The files removed, by path; a file that is added again with another vector is in both.
         metadata: The table's new description, if it changed.
         protocol: The table's new protocol, if it changed.
-        changes_rows: Whether one of several commits changed rows, also where a later one moved them to other files.
+        changes_rows: Whether one of several commits changed rows, even if a later one moved them to other files.
     """
 
     version: int
@@ -118,10 +118,10 @@ class DeltaCommit:
 
 
 def parse_commit(version: int, timestamp: int, text: str) -> DeltaCommit:
-    """Reads the file of one commit.
+    """Parses the file of one commit.
 
     Raises:
-        FormatError: A line is no action, or two of them contradict each other.
+        FormatError: A line is not an action, or two actions contradict each other.
 
     Examples:
         >>> list(parse_commit(3, 0, '{"remove": {"path": "a.parquet", "dataChange": true}}').removes)
@@ -135,21 +135,21 @@ def parse_commit(version: int, timestamp: int, text: str) -> DeltaCommit:
             continue
         try:
             action = json.loads(line)
-            kind, content = next(iter(action.items()))
-            if kind == "add":
-                add = _add(content)
+            name, content = next(iter(action.items()))
+            if name == "add":
+                add = _parse_add(content)
                 _check_once(version, "adds", add, adds.get(add.path))
                 adds[add.path] = add
-            elif kind == "remove":
-                remove = _remove(content)
+            elif name == "remove":
+                remove = _parse_remove(content)
                 _check_once(version, "removes", remove, removes.get(remove.path))
                 _check_order(version, remove, adds.get(remove.path))
                 removes[remove.path] = remove
-            elif kind == "metaData":
+            elif name == "metaData":
                 metadata = parse_metadata(content)
-            elif kind == "protocol":
+            elif name == "protocol":
                 protocol = parse_protocol(content)
-            elif kind == "commitInfo":
+            elif name == "commitInfo":
                 operation = content.get("operation", "")
                 timestamp = content.get("inCommitTimestamp") or timestamp
         except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
@@ -158,7 +158,7 @@ def parse_commit(version: int, timestamp: int, text: str) -> DeltaCommit:
 
 
 def join_commits(commits: Iterable[DeltaCommit]) -> DeltaCommit:
-    """Several commits in a row as one: what the last of them left, against what was there before the first."""
+    """Joins consecutive commits into one change, from the state before the first to the state after the last."""
     adds: dict[str, AddFile] = {}
     removes: dict[str, RemoveFile] = {}
     metadata, protocol = None, None
@@ -168,8 +168,8 @@ def join_commits(commits: Iterable[DeltaCommit]) -> DeltaCommit:
     changes_rows = False
     for commit in commits:
         for path, remove in commit.removes.items():
-            # A file that came and went inside the range was never there, unless the table had it before: any commit may
-            # add a file again, and only the table can tell.
+            # The table never had a file that the range both adds and removes, unless it had the file before: any commit
+            # may add a file again. Only the table itself can say.
             adds.pop(path, None)
             removes.setdefault(path, replace(remove, uncertain=True) if path in new else remove)
             new.discard(path)
@@ -187,10 +187,10 @@ def join_commits(commits: Iterable[DeltaCommit]) -> DeltaCommit:
 
 
 def parse_metadata(content: Mapping[str, Any]) -> Metadata:
-    """Reads a `metaData` action.
+    """Parses a `metaData` action.
 
     Raises:
-        FormatError: It names no columns.
+        FormatError: It has no columns.
     """
     if not content.get("schemaString"):
         raise FormatError(
@@ -207,12 +207,12 @@ def parse_metadata(content: Mapping[str, Any]) -> Metadata:
 
 
 def parse_protocol(content: Mapping[str, Any]) -> Protocol:
-    """Reads a `protocol` action."""
+    """Parses a `protocol` action."""
     return Protocol(content["minReaderVersion"], frozenset(content.get("readerFeatures") or ()))
 
 
 def parse_vector(content: Mapping[str, Any] | None) -> DeletionVectorDescriptor | None:
-    """Reads the descriptor of an action; None where there is none, and for one that deletes nothing."""
+    """Parses the descriptor of an action; None if there is none, or if it deletes nothing."""
     if content is None or content["cardinality"] == 0:
         return None
     return DeletionVectorDescriptor(
@@ -227,24 +227,24 @@ def parse_vector(content: Mapping[str, Any] | None) -> DeletionVectorDescriptor 
 _ASK_DELTA: Final = "mode='full' asks Delta Lake itself which files the table has"
 
 
-def _check_once(version: int, does: str, found: AddFile | RemoveFile, before: AddFile | RemoveFile | None) -> None:
-    """A data file has one vector: to Delta, the same file with another one is another file."""
-    if before is not None and before.vector != found.vector:
+def _check_once(version: int, verb: str, action: AddFile | RemoveFile, before: AddFile | RemoveFile | None) -> None:
+    """Refuses a data file with two vectors: to Delta, the same file with another vector is another file."""
+    if before is not None and before.vector != action.vector:
         raise FormatError(
-            f"version {version} of the Delta log {does} {found.path} twice, with different deletion vectors",
+            f"version {version} of the Delta log {verb} {action.path} twice, with different deletion vectors",
             hint=_ASK_DELTA,
         )
 
 
 def _check_order(version: int, remove: RemoveFile, added: AddFile | None) -> None:
-    """Whether a file that is added and then removed stays is for Delta to say."""
+    """Refuses a file that is added and then removed: only Delta can say whether it stays."""
     if added is not None and added.vector == remove.vector:
         raise FormatError(
             f"version {version} of the Delta log adds {remove.path} and removes it again", hint=_ASK_DELTA
         )
 
 
-def _add(content: Mapping[str, Any]) -> AddFile:
+def _parse_add(content: Mapping[str, Any]) -> AddFile:
     return AddFile(
         path=content["path"],
         partition_values=content.get("partitionValues") or {},
@@ -255,7 +255,7 @@ def _add(content: Mapping[str, Any]) -> AddFile:
     )
 
 
-def _remove(content: Mapping[str, Any]) -> RemoveFile:
+def _parse_remove(content: Mapping[str, Any]) -> RemoveFile:
     return RemoveFile(
         path=content["path"],
         partition_values=content.get("partitionValues"),

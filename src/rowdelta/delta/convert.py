@@ -1,4 +1,4 @@
-"""`rd.from_delta()`: a Delta table as an Iceberg table over the same data files, deletes included."""
+"""`rd.from_delta()`: makes an Iceberg table over the data files of a Delta table, with its deletes."""
 
 from __future__ import annotations
 
@@ -11,26 +11,23 @@ from typing import TYPE_CHECKING, Final
 
 from rowdelta.change import Operation, Plan, Result
 from rowdelta.choices import MetricsSource, SnapshotGranularity, SyncMode, check_choice
-from rowdelta.delta.actions import join_commits
-from rowdelta.delta.apply_commit import FOLDER, SOURCE, TABLE_ID, Counts, HeldFiles, Mirror, Settings, difference
-from rowdelta.delta.existing_files import held_files
+from rowdelta.delta.apply_commit import CommitApplier, Settings
+from rowdelta.delta.counts import Counts
+from rowdelta.delta.describe_work import describe_full, describe_incremental
 from rowdelta.delta.log_versions import DeltaSource
-from rowdelta.delta.paths import by_place
-from rowdelta.delta.progress import showing
+from rowdelta.delta.progress import show_progress
 from rowdelta.delta.schema import convert_schema
-from rowdelta.delta.sync_mode import check_target, decide, resolve_folder
-from rowdelta.delta.vectors import INLINE
+from rowdelta.delta.sync_mode import check_target, plan_sync, resolve_folder
+from rowdelta.delta.sync_properties import FOLDER, SOURCE, TABLE_ID
 from rowdelta.delta.verify import check_same_rows
 from rowdelta.errors import CommitStateUnknownError, InputError
 from rowdelta.iceberg import NewTable, TableHandle
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from pyspark.sql import SparkSession
 
-    from rowdelta.delta.actions import AddFile
     from rowdelta.delta.progress import OnDeltaProgress
+    from rowdelta.delta.sync_mode import SyncWork
 
 log: Final = logging.getLogger("rowdelta")
 VERSIONS: Final = (2, 3)
@@ -41,14 +38,14 @@ class FromDeltaResult(Result):
     """What a conversion did.
 
     Attributes:
-        mode: `full` or `incremental`; `none` when there was nothing to do.
-        version: The Delta version that the table is at now.
-        from_version: The Delta version that it was at before; None for a new table.
+        mode: `full` or `incremental`; `none` if there was nothing to do.
+        version: The Delta version of the table now.
+        from_version: The Delta version of the table before; None for a new table.
         snapshot_ids: The snapshots that were made, in order.
         deletion_vectors: Delta's deletion vectors that were copied.
-        inline_deletion_vectors: Those of them that were in the log itself.
+        inline_deletion_vectors: Those of them that were stored in the log itself.
         deleted_rows: The rows that these vectors delete.
-        bytes_copied: Their size.
+        bytes_copied: The size of these vectors.
         verified_rows: The rows that were compared and found equal; None without `verify`.
 
     Examples:
@@ -69,7 +66,7 @@ class FromDeltaResult(Result):
 
 @dataclass(frozen=True)
 class Options:
-    """What `rd.from_delta()` was told; its docstring explains them."""
+    """The options of `rd.from_delta()`; its docstring explains them."""
 
     mode: SyncMode = "auto"
     version: int | None = None
@@ -84,7 +81,7 @@ class Options:
 
 
 class FromDelta(Operation[FromDeltaResult]):
-    """A conversion, ready to be looked at or run. Made by `rd.from_delta()`."""
+    """A conversion, ready to plan or to run. `rd.from_delta()` makes it."""
 
     def __init__(self, spark: SparkSession, source: str, target: str, options: Options) -> None:
         check_choice("mode", options.mode, SyncMode)
@@ -101,50 +98,25 @@ class FromDelta(Operation[FromDeltaResult]):
         """What `execute` would do: the versions, the files and the deletion vectors. Changes nothing."""
         source = DeltaSource(self._spark, self._name, self._options.version)
         handle = self._open(source)
-        work = decide(source, handle, self._target, self._options.mode)
-        title = f"from_delta {source.root} version {source.version} -> {self._target}"
+        work = plan_sync(source, handle, self._target, self._options.mode)
         steps = [("mode", f"{work.mode}: {work.reason}")]
         if work.mode == "full":
-            whole = source.whole()
-            schema = convert_schema(whole.metadata) if handle is None and whole.metadata is not None else None
-            if schema is not None:
-                columns = f"{len(schema.fields)} columns"
-                parts = ", ".join(leaf.name for leaf in schema.partition.values())
-                steps.append(("schema", f"{columns}, partitioned by {parts}" if parts else columns))
-            held = set() if handle is None else held_files(handle).keys()
-            wanted = by_place(source.root, whole.adds).keys()
-            steps += _told(whole.adds.values(), len(wanted - held), len(held - wanted))
+            steps += describe_full(source, handle)
         elif work.mode == "incremental":
             assert handle is not None
-            joined = join_commits(source.read(work.files, joined=False))
-            found = difference(HeldFiles(handle), source.root, joined)
-            steps.append(("commits", f"{work.files[0].version} to {work.files[-1].version}"))
-            if joined.metadata is not None:
-                steps.append(("schema", "follows the Delta table's"))
-            steps += _told(found.vectors.values(), len(found.new), len(found.gone))
-        return Plan(title, tuple(steps))
+            steps += describe_incremental(source, handle, work)
+        return Plan(f"from_delta {source.root} version {source.version} -> {self._target}", tuple(steps))
 
     def execute(self) -> FromDeltaResult:
         """Converts: every Delta commit in one snapshot, which holds its data files and its deletes together."""
         started = time.monotonic()
         source = DeltaSource(self._spark, self._name, self._options.version)
         handle = self._open(source)
-        work = decide(source, handle, self._target, self._options.mode)
+        work = plan_sync(source, handle, self._target, self._options.mode)
         if work.mode == "full" and handle is not None and work.from_version is not None:
             log.warning("%s is converted as a whole: %s", self._target, work.reason)
-        counts = Counts()
-        with showing(f"from_delta {self._target}", self._options.progress) as progress:
-            settings = self._settings(source)
-            if work.mode == "full" and handle is None:
-                handle, counts = self._create(source, settings, progress)
-            elif work.mode == "full":
-                assert handle is not None
-                counts = Mirror(handle, settings, progress).replace_all(source.whole(), {TABLE_ID: source.table_id})
-            elif work.mode == "incremental":
-                assert handle is not None
-                mirror = Mirror(handle, settings, progress)
-                counts = mirror.apply_all(source.read(work.files, joined=self._options.snapshots == "range"))
-        assert handle is not None
+        with show_progress(f"from_delta {self._target}", self._options.progress) as progress:
+            handle, counts = self._convert(source, handle, work, progress)
         verify = self._options.verify
         rows = check_same_rows(handle, source.root, source.version, work.mode) if verify else None
         return FromDeltaResult(
@@ -158,7 +130,22 @@ class FromDelta(Operation[FromDeltaResult]):
             seconds=time.monotonic() - started,
         )
 
-    def _settings(self, source: DeltaSource) -> Settings:
+    def _convert(
+        self, source: DeltaSource, handle: TableHandle | None, work: SyncWork, progress: OnDeltaProgress
+    ) -> tuple[TableHandle, Counts]:
+        """Does the work; returns the Iceberg table, which may be new."""
+        settings = self._read_settings(source)
+        if handle is None:
+            return self._create(source, settings, progress)
+        if work.mode == "full":
+            applier = CommitApplier(handle, settings, progress)
+            return handle, applier.replace_all(source.read_whole(), {TABLE_ID: source.table_id})
+        if work.mode == "incremental":
+            applier = CommitApplier(handle, settings, progress)
+            return handle, applier.apply_all(source.read(work.files, joined=self._options.snapshots == "range"))
+        return handle, Counts()
+
+    def _read_settings(self, source: DeltaSource) -> Settings:
         return Settings(
             root=source.root,
             zone=self._spark.conf.get("spark.sql.session.timeZone") or "UTC",
@@ -167,7 +154,7 @@ class FromDelta(Operation[FromDeltaResult]):
         )
 
     def _open(self, source: DeltaSource) -> TableHandle | None:
-        """The Iceberg table, if it is there."""
+        """The Iceberg table, if it exists."""
         if not NewTable(self._spark, self._target, ()).exists():
             return None
         handle = TableHandle(self._spark, self._target)
@@ -175,9 +162,9 @@ class FromDelta(Operation[FromDeltaResult]):
         return handle
 
     def _create(self, source: DeltaSource, settings: Settings, progress: OnDeltaProgress) -> tuple[TableHandle, Counts]:
-        whole = source.whole()
+        whole = source.read_whole()
         assert whole.metadata is not None
-        # Refuses what cannot be had before anything is made.
+        # Refuses columns that Iceberg cannot have, before anything is created.
         fields = convert_schema(whole.metadata).fields
         new = NewTable(self._spark, self._target, fields)
         location = new.location(self._options.location)
@@ -193,7 +180,7 @@ class FromDelta(Operation[FromDeltaResult]):
         new.create(self._options.location, properties)
         try:
             handle = TableHandle(self._spark, self._target)
-            return handle, Mirror(handle, settings, progress).apply(whole, {TABLE_ID: whole.metadata.id})
+            return handle, CommitApplier(handle, settings, progress).apply(whole, {TABLE_ID: whole.metadata.id})
         except CommitStateUnknownError:
             raise
         except BaseException:
@@ -225,19 +212,19 @@ def from_delta(
     Args:
         spark: A session with Iceberg and Delta Lake, such as `rd.session(..., delta=True)`.
         source: The Delta table: its folder, or its name in a catalog.
-        target: The Iceberg table, made when it is missing.
-        mode: `incremental` applies the commits since the last call, `full` makes the table what the Delta table is,
+        target: The Iceberg table, created if it does not exist.
+        mode: `incremental` applies the commits since the last call, `full` makes the table equal to the Delta table,
             whatever it was; `auto` is incremental where that is possible.
-        version: The Delta version to convert; left out, the newest.
+        version: The Delta version to convert; default: the newest.
         stats: Where the metrics of data files come from: `log`, or `footer` to read the files' own.
         format_version: Of a new table: 3 (default) has deletion vectors, 2 has position delete files.
         snapshots: `commit` makes a snapshot of every Delta commit, `range` one of all new commits together.
-        location: The folder of a new table; left out, the catalog decides.
-        delete_folder: Where delete files of a new table go: a place, or a folder of the Iceberg table; left out, its
-            folder `deletion-vectors`.
+        location: The folder of a new table; default: the catalog decides.
+        delete_folder: The folder for delete files of a new table: a location, or a folder inside the Iceberg table;
+            default: its folder `deletion-vectors`.
         verify: Compare the rows of both tables afterwards.
-        verify_files: Read the footer of every new data file: is it there, and is it what the log says?
-        progress: Called with a `DeltaProgress`; left out, a terminal shows a bar.
+        verify_files: Read the footer of every new data file: does it exist, and is it what the log says?
+        progress: Called with a `DeltaProgress`; default: a terminal shows a bar.
 
     Examples:
         >>> spark.range(5).write.format("delta").save("data/orders")
@@ -255,21 +242,9 @@ def from_delta(
     return FromDelta(spark, os.fspath(source), target, options)
 
 
-def _told(adds: Collection[AddFile], new: int, removed: int) -> list[tuple[str, str]]:
-    """The steps of a plan that say what there is to do."""
-    vectors = [add.vector for add in adds if add.vector is not None]
-    inline = sum(vector.storage_type == INLINE for vector in vectors)
-    rows = sum(vector.cardinality for vector in vectors)
-    size = sum(vector.size_in_bytes for vector in vectors)
-    return [
-        ("data files", f"{new:,} to add where they are, {removed:,} to remove"),
-        ("deletion vectors", f"{len(vectors):,} ({inline:,} inline), {rows:,} rows, {size:,} bytes to copy"),
-    ]
-
-
 def _check_apart(delta: str, what: str, place: str) -> None:
     """The two tables must not share a folder: VACUUM would delete Iceberg's files, dropping the table Delta's."""
-    first, second = (f"{_plain(path)}/" for path in (delta, place))
+    first, second = (f"{_normalize_path(path)}/" for path in (delta, place))
     if first.startswith(second) or second.startswith(first):
         raise InputError(
             f"{what} would be at {place}, and the Delta table is at {delta}: VACUUM of the one would delete files of "
@@ -278,8 +253,8 @@ def _check_apart(delta: str, what: str, place: str) -> None:
         )
 
 
-def _plain(path: str) -> str:
-    """A path in one of the ways in which local paths, and those of S3, are written."""
+def _normalize_path(path: str) -> str:
+    """One spelling for local paths, and for those of S3."""
     if path.startswith("file:"):
         path = "/" + path[5:].lstrip("/")
     return re.sub(r"^s3[an]:", "s3:", path).rstrip("/")

@@ -1,4 +1,4 @@
-"""Which Delta tables can be mirrored: reader features that are known, all others are refused by name."""
+"""Checks whether rowdelta supports the features of a Delta table, and refuses others by name."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from rowdelta.errors import InputError
 if TYPE_CHECKING:
     from rowdelta.delta.actions import Metadata, Protocol
 
-# Checkpoints are delta-spark's own affair, and vacuuming only asks writers to be careful.
-KNOWN_FEATURES: Final = frozenset(
+# delta-spark itself handles checkpoints, and the vacuum check only concerns writers.
+SUPPORTED_FEATURES: Final = frozenset(
     {
         "columnMapping",
         "deletionVectors",
@@ -26,26 +26,28 @@ _WITH_FEATURES: Final = 3
 
 
 def check_protocol(protocol: Protocol) -> None:
-    """Refuses a table that asks its readers for something that an Iceberg table cannot say.
+    """Refuses a table that asks its readers for something that an Iceberg table cannot express.
 
     Raises:
-        InputError: With every unknown feature.
+        InputError: Names every unsupported feature.
     """
     if protocol.min_reader_version > _WITH_FEATURES:
-        raise InputError(f"the Delta table needs reader version {protocol.min_reader_version}; 1 to 3 are known")
-    unknown = sorted(protocol.reader_features - KNOWN_FEATURES)
+        raise InputError(f"the Delta table needs reader version {protocol.min_reader_version}; 1 to 3 are supported")
+    supported = ", ".join(sorted(SUPPORTED_FEATURES))
+    unknown = sorted(protocol.reader_features - SUPPORTED_FEATURES)
     if unknown:
         raise InputError(
             f"the Delta table uses reader features that cannot be mirrored: {', '.join(unknown)}",
-            hint=f"these can: {', '.join(sorted(KNOWN_FEATURES))}; ALTER TABLE ... DROP FEATURE may remove the others",
+            hint=f"supported are {supported}; ALTER TABLE ... DROP FEATURE may remove the others",
         )
 
 
 def check_metadata(metadata: Metadata) -> None:
-    """Refuses files that are not Parquet, and ways of finding columns that are not known."""
+    """Refuses files that are not Parquet, and unknown column mapping modes."""
     if metadata.file_format.lower() != "parquet":
         raise InputError(f"the Delta table's data files are {metadata.file_format!r}, not Parquet")
     if metadata.mapping_mode not in MAPPING_MODES:
         raise InputError(
-            f"the Delta table's column mapping mode is {metadata.mapping_mode!r}", hint="none, name and id are known"
+            f"the Delta table's column mapping mode is {metadata.mapping_mode!r}",
+            hint="none, name and id are supported",
         )

@@ -1,4 +1,4 @@
-"""A Delta table's log, read by delta-spark itself: checkpoints of every kind and compacted logs come with it."""
+"""Reads a Delta table's log through delta-spark, which handles checkpoints of every kind and compacted logs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import InputError, SessionError, TableError
-from rowdelta.spark import DELTA_PACKAGE, Gateway, JavaError, is_missing, java_message, java_name, select_sql
+from rowdelta.spark import DELTA_PACKAGE, Gateway, JavaError, is_missing, read_java_message, read_java_name, select_sql
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,20 +48,20 @@ class DeltaSnapshot:
     @property
     def metadata(self) -> dict[str, Any]:
         """The `metaData` action."""
-        return self._action(self._snapshot.metadata(), "metaData")
+        return self._parse_action(self._snapshot.metadata(), "metaData")
 
     @property
     def protocol(self) -> dict[str, Any]:
         """The `protocol` action."""
-        return self._action(self._snapshot.protocol(), "protocol")
+        return self._parse_action(self._snapshot.protocol(), "protocol")
 
-    def _action(self, found: Any, name: str) -> dict[str, Any]:
-        if found is None:  # where spark.databricks.delta.stateReconstructionValidation.enabled is false
+    def _parse_action(self, action: Any, name: str) -> dict[str, Any]:
+        if action is None:  # where spark.databricks.delta.stateReconstructionValidation.enabled is false
             raise TableError(
                 f"the Delta log has no {name} action up to version {self.version}",
-                hint="files of its _delta_log are missing: restore them, or make the table again",
+                hint="files of its _delta_log are missing: restore them, or create the table again",
             )
-        document: dict[str, Any] = json.loads(found.json())[name]
+        document: dict[str, Any] = json.loads(action.json())[name]
         return document
 
     @property
@@ -76,7 +76,7 @@ class DeltaSnapshot:
         try:
             return select_sql(DataFrame(self._snapshot.allFiles().toDF(), self._spark), *_COLUMNS).toArrow()
         except JavaError as error:
-            raise TableError(f"cannot read the Delta log: {java_message(error)}") from error
+            raise TableError(f"cannot read the Delta log: {read_java_message(error)}") from error
 
 
 class DeltaLog:
@@ -92,12 +92,12 @@ class DeltaLog:
                 hint=f"use rd.session(..., delta=True), or start Spark with the package {DELTA_PACKAGE}",
             )
         self._none = self._gateway.scala_object(self._gateway.jvm.scala, "None")
-        path = _location(spark, name)
+        path = _find_location(spark, name)
         try:
             self._log = package.DeltaLog.forTable(self._gateway.session, path)
             exists = bool(self._log.tableExists())
         except JavaError as error:
-            text = f"{java_name(error)}: {java_message(error)}"
+            text = f"{read_java_name(error)}: {read_java_message(error)}"
             hint = (
                 "Delta Lake reads through Hadoop: give Spark the package of this file system and its setting "
                 "spark.hadoop.fs.<scheme>.impl, or use a scheme that Hadoop knows, such as s3a"
@@ -109,31 +109,31 @@ class DeltaLog:
             raise TableError(f"no Delta table at {path}", hint="name its folder, the one that holds _delta_log")
         self.root = str(self._log.dataPath().toString())
 
-    def latest(self) -> DeltaSnapshot:
-        """The newest version."""
+    def read_latest(self) -> DeltaSnapshot:
+        """Reads the newest version."""
         return DeltaSnapshot(self._spark, self._log.update(False, self._none, self._none))
 
-    def at(self, version: int) -> DeltaSnapshot:
-        """An older version.
+    def read_version(self, version: int) -> DeltaSnapshot:
+        """Reads an older version.
 
         Raises:
-            InputError: The log does not reach it (any more).
+            InputError: The log does not have it, or no longer has it.
         """
         try:
             return DeltaSnapshot(self._spark, self._log.getSnapshotAt(version, self._none, self._none, False))
         except JavaError as error:
             raise InputError(
-                f"version {version} of the Delta table cannot be read: {java_message(error)}",
+                f"version {version} of the Delta table cannot be read: {read_java_message(error)}",
                 hint="DESCRIBE HISTORY lists its versions; old ones are cleaned up after a while",
             ) from error
 
-    def log_files(self, first: int, last: int) -> list[LogFile]:
-        """The files of the commits of a range that are still there, in order."""
+    def list_log_files(self, first: int, last: int) -> list[LogFile]:
+        """The files of the commits of a range that still exist, in order."""
         try:
             files = self._log.getChangeLogFiles(first, last, self._none, False).toIndexedSeq()
             pairs = [files.apply(index) for index in range(files.size())]
         except JavaError as error:
-            raise TableError(f"cannot list the Delta log: {java_message(error)}") from error
+            raise TableError(f"cannot list the Delta log: {read_java_message(error)}") from error
         statuses = [(int(pair.productElement(0)), pair.productElement(1)) for pair in pairs]
         return [
             LogFile(version, str(status.getPath().toString()), int(status.getModificationTime()))
@@ -150,10 +150,10 @@ class DeltaLog:
             finally:
                 stream.close()
         except JavaError as error:
-            raise TableError(f"cannot read {file.path}: {java_message(error)}") from error
+            raise TableError(f"cannot read {file.path}: {read_java_message(error)}") from error
 
 
-def hadoop_reads(spark: SparkSession, path: str) -> bool:
+def can_hadoop_read(spark: SparkSession, path: str) -> bool:
     """Whether Hadoop, through which Delta Lake reads, finds a file."""
     gateway = Gateway(spark)
     try:
@@ -163,8 +163,8 @@ def hadoop_reads(spark: SparkSession, path: str) -> bool:
         return False
 
 
-def _location(spark: SparkSession, name: str) -> str:
-    """The folder of a table that is named by its path, by `delta.` and its path, or by its name in a catalog."""
+def _find_location(spark: SparkSession, name: str) -> str:
+    """Finds the folder of a table by its path, by `delta.` and its path, or by its name in a catalog."""
     quoted = _PATH_IN_SQL.fullmatch(name)
     if quoted:
         return quoted[1]

@@ -1,4 +1,4 @@
-"""The versions of a Delta table, as changes that can be applied."""
+"""Reads versions of a Delta table as changes to apply."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DeltaSource:
     def __init__(self, spark: SparkSession, name: str, version: int | None) -> None:
         self._log = DeltaLog(spark, name)
         self.root = self._log.root
-        self.latest = self._log.latest()
+        self.latest = self._log.read_latest()
         if version is not None and not 0 <= version <= self.latest.version:
             raise InputError(
                 f"the Delta table has no version {version}", hint=f"its newest version is {self.latest.version}"
@@ -40,15 +40,15 @@ class DeltaSource:
         """The state at the version."""
         if self._snapshot is None:
             same = self.version == self.latest.version
-            self._snapshot = self.latest if same else self._log.at(self.version)
+            self._snapshot = self.latest if same else self._log.read_version(self.version)
         return self._snapshot
 
     @property
     def table_id(self) -> str:
-        """The identity of the table that is there now."""
+        """The identity of the current table at this place."""
         return str(self.latest.metadata["id"])
 
-    def whole(self) -> DeltaCommit:
+    def read_whole(self) -> DeltaCommit:
         """The state at the version as one commit that adds every file."""
         snapshot = self.snapshot
         protocol, metadata = parse_protocol(snapshot.protocol), parse_metadata(snapshot.metadata)
@@ -57,8 +57,8 @@ class DeltaSource:
         columns = snapshot.files().to_pydict()
         adds: dict[str, AddFile] = {}
         for path, values, size, stats, *vector in zip(*columns.values(), strict=True):
-            kind, text, offset, length, rows = vector
-            descriptor = DeletionVectorDescriptor(kind, text, offset, length, rows) if rows else None
+            storage_type, text, offset, length, rows = vector
+            descriptor = DeletionVectorDescriptor(storage_type, text, offset, length, rows) if rows else None
             adds[path] = AddFile(path, json.loads(values or "{}"), size, stats, descriptor)
         if len(adds) < len(columns["path"]):
             path = Counter(columns["path"]).most_common(1)[0][0]
@@ -70,17 +70,17 @@ class DeltaSource:
         return DeltaCommit(snapshot.version, snapshot.timestamp, "", adds, {}, metadata, protocol)
 
     def commits_after(self, version: int) -> list[LogFile] | None:
-        """The files of the commits after a version; None when some of them are gone."""
-        wanted = list(range(version + 1, self.version + 1))
-        found = self._log.log_files(version + 1, self.version) if wanted else []
-        return found if [file.version for file in found] == wanted else None
+        """The files of the commits after a version; None if the log no longer has all of them."""
+        expected = list(range(version + 1, self.version + 1))
+        files = self._log.list_log_files(version + 1, self.version) if expected else []
+        return files if [file.version for file in files] == expected else None
 
     def read(self, files: list[LogFile], *, joined: bool) -> Iterator[DeltaCommit]:
         """Reads commits one by one, or all of them as one change."""
-        commits = (self._read(file) for file in files)
+        commits = (self._read_commit(file) for file in files)
         yield from [join_commits(commits)] if joined and files else commits
 
-    def _read(self, file: LogFile) -> DeltaCommit:
+    def _read_commit(self, file: LogFile) -> DeltaCommit:
         commit = parse_commit(file.version, file.modification_time, self._log.read_log_file(file))
         if commit.protocol is not None:
             check_protocol(commit.protocol)

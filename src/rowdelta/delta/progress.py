@@ -1,4 +1,4 @@
-"""How far a conversion has come: a bar where someone watches, a callback where a program does."""
+"""Reports the progress of a conversion: as a bar in a terminal, or to a callback."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DeltaProgress:
-    """One look at a running conversion.
+    """The state of a running conversion.
 
     Attributes:
-        version: The Delta version that is being worked on.
-        step: What is being done: `files` or `vectors`.
+        version: The Delta version that is being converted.
+        step: What is converted now: `files` or `vectors`.
         done: How many are done.
         total: How many there are.
 
@@ -39,7 +39,7 @@ OnDeltaProgress: TypeAlias = "Callable[[DeltaProgress], None]"
 
 
 @contextmanager
-def showing(title: str, listener: OnDeltaProgress | None) -> Iterator[OnDeltaProgress]:
+def show_progress(title: str, listener: OnDeltaProgress | None) -> Iterator[OnDeltaProgress]:
     """Passes progress on to the listener, or to a bar when stderr is a terminal and no one listens."""
     if listener is not None:
         yield listener

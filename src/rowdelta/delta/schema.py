@@ -1,8 +1,8 @@
-"""The columns of a Delta table as an Iceberg schema, with field ids that fit the data files.
+"""Converts the columns of a Delta table to an Iceberg schema, with field ids that fit the data files.
 
-With column mapping, Delta gives every column an id and writes it into the files; the Iceberg schema has the same ones.
-Without, files know names alone: ids are given out here, in the order in which Delta would when column mapping is turned
-on later, and Iceberg's name mapping tells which name is which id. A name never gets a second id, so older snapshots
+With column mapping, Delta gives every column an id and writes it into the files; the Iceberg schema has the same ids.
+Without it, files have only names. Then this module assigns ids, in the order in which Delta would if column mapping
+were turned on later, and Iceberg's name mapping maps names to ids. A name never gets a second id, so older snapshots
 stay readable.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Path = tuple[str, ...]
 
 NAME_MAPPING: Final = "schema.name-mapping.default"
-# Elements, keys and values have no id of Delta's own: theirs start where no column of Delta's will ever be.
+# Delta gives no ids to elements, keys and values: theirs start above every id that Delta gives to columns.
 FIRST_NESTED_ID: Final = 1_000_000_000
 
 _PRIMITIVES: Final = {
@@ -62,9 +62,9 @@ class ConvertedSchema:
 
     Attributes:
         fields: The fields in Iceberg's JSON form.
-        ids: The id of every name that a data file may have, dropped ones too.
-        leaves: Columns with statistics, by the names that the log gives them.
-        partition: The partition columns in order, by the names that the log gives them.
+        ids: The id of every name that a data file may have, including those of dropped columns.
+        leaves: Columns with statistics, by their names in the log.
+        partition: The partition columns in order, by their names in the log.
         last_column_id: The highest id in use.
     """
 
@@ -77,24 +77,24 @@ class ConvertedSchema:
     @property
     def name_mapping(self) -> str:
         """The value of Iceberg's name mapping property."""
-        return _write_mapping(self.ids)
+        return _write_name_mapping(self.ids)
 
 
 def convert_schema(
-    metadata: Metadata, known: Mapping[Path, int] | None = None, taken: Mapping[int, str] | None = None
+    metadata: Metadata, ids: Mapping[Path, int] | None = None, taken: Mapping[int, str] | None = None
 ) -> ConvertedSchema:
     """Converts the schema of a Delta table.
 
     Args:
         metadata: The table's description.
-        known: The ids that names have already, from `read_name_mapping`.
+        ids: The ids that names already have, from `read_name_mapping`.
         taken: The types of columns that an Iceberg partition spec uses, by id: these cannot change.
 
     Raises:
-        InputError: With every column that Iceberg cannot have.
+        InputError: Names every column that Iceberg cannot have.
     """
-    builder = _Builder(metadata, dict(known or {}), dict(taken or {}))
-    fields = [builder.field(column, (), ()) for column in metadata.schema["fields"]]
+    builder = _Builder(metadata, dict(ids or {}), dict(taken or {}))
+    fields = [builder.convert_field(column, (), ()) for column in metadata.schema["fields"]]
     if builder.refused:
         raise InputError(
             f"{len(builder.refused)} column(s) of the Delta table cannot be mirrored: {'; '.join(builder.refused)}",
@@ -103,7 +103,7 @@ def convert_schema(
     names = {column["name"].lower(): column for column in metadata.schema["fields"]}
     partition = {}
     for name in metadata.partition_columns:
-        physical = builder.physical(names[name.lower()])
+        physical = builder.find_physical_name(names[name.lower()])
         leaf = builder.leaves.get((physical,))
         if leaf is None:
             raise InputError(f"partition column {name!r} of the Delta table is not of a plain type")
@@ -112,23 +112,23 @@ def convert_schema(
 
 
 def read_name_mapping(text: str | None) -> dict[Path, int]:
-    """The ids of a table's name mapping, by path.
+    """Reads the ids of a table's name mapping, by path.
 
     Examples:
         >>> read_name_mapping('[{"field-id": 1, "names": ["a"], "fields": [{"field-id": 2, "names": ["b"]}]}]')
         {('a',): 1, ('a', 'b'): 2}
     """
-    return dict(_read_mapping(json.loads(text), ())) if text else {}
+    return dict(_walk_name_mapping(json.loads(text), ())) if text else {}
 
 
-def _read_mapping(entries: list[dict[str, Any]], parents: Path) -> Iterator[tuple[Path, int]]:
+def _walk_name_mapping(entries: list[dict[str, Any]], parents: Path) -> Iterator[tuple[Path, int]]:
     for entry in entries:
         for name in entry["names"]:
             yield (*parents, name), entry["field-id"]
-            yield from _read_mapping(entry.get("fields") or [], (*parents, name))
+            yield from _walk_name_mapping(entry.get("fields") or [], (*parents, name))
 
 
-def _write_mapping(ids: Mapping[Path, int]) -> str:
+def _write_name_mapping(ids: Mapping[Path, int]) -> str:
     top: list[dict[str, Any]] = []
     children: dict[Path, list[dict[str, Any]]] = {(): top}
     for path, number in sorted(ids.items(), key=lambda item: len(item[0])):
@@ -142,11 +142,11 @@ def _write_mapping(ids: Mapping[Path, int]) -> str:
     return json.dumps(top)
 
 
-def promotes(old: str, new: str) -> bool:
+def can_promote(old: str, new: str) -> bool:
     """Whether Iceberg reads values of one type as another.
 
     Examples:
-        >>> promotes("int", "long"), promotes("decimal(5, 2)", "decimal(9, 2)"), promotes("int", "double")
+        >>> can_promote("int", "long"), can_promote("decimal(5, 2)", "decimal(9, 2)"), can_promote("int", "double")
         (True, True, False)
     """
     if old == new or (old, new) in _PROMOTIONS:
@@ -156,7 +156,7 @@ def promotes(old: str, new: str) -> bool:
 
 
 class _Builder:
-    """Walks over the columns, gives ids and collects what cannot be had."""
+    """Converts columns, assigns ids and collects the columns that Iceberg cannot have."""
 
     def __init__(self, metadata: Metadata, ids: dict[Path, int], taken: dict[int, str]) -> None:
         self.mapped = metadata.mapping_mode != "none"
@@ -166,113 +166,119 @@ class _Builder:
         self.refused: list[str] = []
         self.leaves: dict[Path, Leaf] = {}
 
-    def physical(self, column: dict[str, Any]) -> str:
-        """The name of a column in files and statistics."""
+    def find_physical_name(self, column: dict[str, Any]) -> str:
+        """Finds the name of a column in files and statistics."""
         return str(column["metadata"].get(_NAME, column["name"]) if self.mapped else column["name"])
 
-    def field(self, column: dict[str, Any], parents: Path, logical: Path, *, inside: bool = False) -> dict[str, Any]:
-        """One column with all that is in it."""
-        path, shown = (*parents, self.physical(column)), (*logical, column["name"])
-        plain = self._primitive(column["type"])
-        number = self._column_id(column, path, shown, plain)
-        self._check_changes(column, shown)
-        converted = plain or self._nested(column["type"], column, path, shown, inside=inside)
+    def convert_field(
+        self, column: dict[str, Any], parents: Path, logical: Path, *, inside: bool = False
+    ) -> dict[str, Any]:
+        """Converts a column with everything inside it."""
+        path, full_name = (*parents, self.find_physical_name(column)), (*logical, column["name"])
+        plain = self._convert_primitive(column["type"])
+        number = self._find_column_id(column, path, full_name, plain)
+        self._check_changes(column, full_name)
+        converted = plain or self._convert_nested(column["type"], column, path, full_name, inside=inside)
         if plain and not inside:
-            self.leaves[path] = Leaf(number, ".".join(shown), plain)
+            self.leaves[path] = Leaf(number, ".".join(full_name), plain)
         made = {"id": number, "name": column["name"], "required": not column["nullable"], "type": converted}
         comment = column["metadata"].get("comment")
         return made | ({"doc": comment} if comment else {})
 
-    def _primitive(self, kind: Any) -> str | None:
-        if not isinstance(kind, str):
+    def _convert_primitive(self, delta_type: Any) -> str | None:
+        if not isinstance(delta_type, str):
             return None
-        decimal = _DECIMAL.fullmatch(kind)
+        decimal = _DECIMAL.fullmatch(delta_type)
         if decimal:
             return f"decimal({decimal[1]}, {decimal[2]})"
-        return "string" if _TEXT.fullmatch(kind) else _PRIMITIVES.get(kind)
+        return "string" if _TEXT.fullmatch(delta_type) else _PRIMITIVES.get(delta_type)
 
-    def _nested(self, kind: Any, column: dict[str, Any], path: Path, shown: Path, *, inside: bool) -> Any:
-        """The type of a column that is not plain; `column` is the nearest one that has metadata."""
-        name = kind if isinstance(kind, str) else kind["type"]
+    def _convert_nested(
+        self, delta_type: Any, column: dict[str, Any], path: Path, full_name: Path, *, inside: bool
+    ) -> Any:
+        """Converts a nested type; `column` is the nearest column that has metadata."""
+        name = delta_type if isinstance(delta_type, str) else delta_type["type"]
         if name == "struct":
-            children = [self.field(child, path, shown, inside=inside) for child in kind["fields"]]
+            children = [self.convert_field(child, path, full_name, inside=inside) for child in delta_type["fields"]]
             return {"type": "struct", "fields": children}
         if name == "array":
-            number, element = self._item("element", kind["elementType"], column, path, shown)
+            number, element = self._convert_item("element", delta_type["elementType"], column, path, full_name)
             return {
                 "type": "list",
                 "element-id": number,
                 "element": element,
-                "element-required": not kind["containsNull"],
+                "element-required": not delta_type["containsNull"],
             }
         if name == "map":
-            key_id, key = self._item("key", kind["keyType"], column, path, shown)
-            value_id, value = self._item("value", kind["valueType"], column, path, shown)
+            key_id, key = self._convert_item("key", delta_type["keyType"], column, path, full_name)
+            value_id, value = self._convert_item("value", delta_type["valueType"], column, path, full_name)
             return {
                 "type": "map",
                 "key-id": key_id,
                 "key": key,
                 "value-id": value_id,
                 "value": value,
-                "value-required": not kind["valueContainsNull"],
+                "value-required": not delta_type["valueContainsNull"],
             }
-        self.refused.append(f"{'.'.join(shown)} is of type {name}")
+        self.refused.append(f"{'.'.join(full_name)} is of type {name}")
         return "string"
 
-    def _item(self, role: str, kind: Any, column: dict[str, Any], parents: Path, logical: Path) -> tuple[int, Any]:
-        """An element, a key or a value: its id and its type."""
-        path, shown = (*parents, role), (*logical, role)
-        plain = self._primitive(kind)
-        number = self._item_id(column, path)
-        if number is None and self.mapped and not (isinstance(kind, dict) and kind["type"] == "struct"):
+    def _convert_item(
+        self, role: str, delta_type: Any, column: dict[str, Any], parents: Path, logical: Path
+    ) -> tuple[int, Any]:
+        """Converts an element, a key or a value; returns its id and its type."""
+        path, full_name = (*parents, role), (*logical, role)
+        plain = self._convert_primitive(delta_type)
+        number = self._find_item_id(column, path)
+        if number is None and self.mapped and not (isinstance(delta_type, dict) and delta_type["type"] == "struct"):
             self.refused.append(
-                f"{'.'.join(shown)} has no field id in the files (column mapping without IcebergCompat gives none)"
+                f"{'.'.join(full_name)} has no field id in the files (column mapping without IcebergCompat gives none)"
             )
         if number is None:
-            number = self.ids.get(path) or self._next(FIRST_NESTED_ID)
-        self._keep(path, number)
-        return number, plain or self._nested(kind, column, path, shown, inside=True)
+            number = self.ids.get(path) or self._next_id(FIRST_NESTED_ID)
+        self._record_id(path, number)
+        return number, plain or self._convert_nested(delta_type, column, path, full_name, inside=True)
 
-    def _item_id(self, column: dict[str, Any], path: Path) -> int | None:
+    def _find_item_id(self, column: dict[str, Any], path: Path) -> int | None:
         if not self.mapped:
             return None
-        found = column["metadata"].get(_NESTED_IDS) or {}
-        # The keys of Delta's map start at the column: col-1.element, col-1.element.key.
-        start = len(path) - 1 - path[::-1].index(self.physical(column))
-        number = found.get(".".join(path[start:]))
+        ids = column["metadata"].get(_NESTED_IDS) or {}
+        # Keys of Delta's map start at the column: col-1.element, col-1.element.key.
+        start = len(path) - 1 - path[::-1].index(self.find_physical_name(column))
+        number = ids.get(".".join(path[start:]))
         return None if number is None else int(number)
 
-    def _column_id(self, column: dict[str, Any], path: Path, shown: Path, plain: str | None) -> int:
-        known = self.ids.get(path)
+    def _find_column_id(self, column: dict[str, Any], path: Path, full_name: Path, plain: str | None) -> int:
+        existing = self.ids.get(path)
         if self.mapped:
             number = int(column["metadata"][_ID])
-            if known not in {None, number}:
+            if existing not in {None, number}:
                 raise InputError(
-                    f"column {'.'.join(shown)} had field id {known} and has {number} since the Delta table has "
+                    f"column {'.'.join(full_name)} had field id {existing} and has {number} since the Delta table has "
                     "column mapping; the older snapshots of the Iceberg table could not be read any more",
                     hint="convert the Delta table into a new Iceberg table",
                 )
-        elif known is None or not promotes(self.taken.get(known, plain or ""), plain or ""):
-            number = self._next(1)
+        elif existing is None or not can_promote(self.taken.get(existing, plain or ""), plain or ""):
+            number = self._next_id(1)
         else:
-            number = known
-        self._keep(path, number)
+            number = existing
+        self._record_id(path, number)
         return number
 
-    def _next(self, first: int) -> int:
+    def _next_id(self, first: int) -> int:
         below = {number for number in self.used if (number >= FIRST_NESTED_ID) == (first >= FIRST_NESTED_ID)}
         return max(below, default=first - 1) + 1
 
-    def _keep(self, path: Path, number: int) -> None:
+    def _record_id(self, path: Path, number: int) -> None:
         self.ids[path] = number
         self.used.add(number)
 
-    def _check_changes(self, column: dict[str, Any], shown: Path) -> None:
-        """Values of older files are read as the column's type of today."""
+    def _check_changes(self, column: dict[str, Any], full_name: Path) -> None:
+        """Refuses type changes that Iceberg cannot read: it reads values of older files as the current type."""
         for change in column["metadata"].get(_TYPE_CHANGES) or ():
-            old, new = self._primitive(change["fromType"]), self._primitive(change["toType"])
-            if old is None or new is None or not promotes(old, new):
+            old, new = self._convert_primitive(change["fromType"]), self._convert_primitive(change["toType"])
+            if old is None or new is None or not can_promote(old, new):
                 self.refused.append(
-                    f"{'.'.join(shown)} was {change['fromType']} before it was {change['toType']}, which Iceberg "
+                    f"{'.'.join(full_name)} was {change['fromType']} before it was {change['toType']}, which Iceberg "
                     "cannot read"
                 )

@@ -1,11 +1,11 @@
-"""What a call has to do: nothing, the commits since the last call, or the whole table."""
+"""Decides what a call has to do: nothing, apply the commits since the last call, or convert the whole table."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rowdelta.delta.apply_commit import SOURCE, TABLE_ID, VERSION, delete_folder, is_own
+from rowdelta.delta.sync_properties import SOURCE, TABLE_ID, VERSION, find_delete_folder, is_last_conversion
 from rowdelta.errors import InputError, TableError
 
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Work:
-    """What is to be done, and why.
+class SyncWork:
+    """What a call has to do, and why.
 
     Attributes:
         mode: `full`, `incremental` or `none`.
-        from_version: The Delta version that the table is at; None where that does not matter.
+        from_version: The Delta version of the table; None where it does not matter.
         files: The commits to apply, one after another.
         reason: Why it is this mode.
     """
@@ -32,69 +32,67 @@ class Work:
     reason: str
 
 
-def decide(source: DeltaSource, handle: TableHandle | None, target: str, mode: SyncMode) -> Work:
-    """Decides what to do.
+def plan_sync(source: DeltaSource, handle: TableHandle | None, target: str, mode: SyncMode) -> SyncWork:
+    """Plans what a call has to do.
 
     Args:
         source: The Delta table.
-        handle: The Iceberg table, if it is there.
+        handle: The Iceberg table, if it exists.
         target: The name of the Iceberg table.
-        mode: What was asked for.
+        mode: The mode that the caller asked for.
 
     Raises:
-        InputError: What was asked for is not possible.
+        InputError: That mode is not possible.
     """
     if handle is None:
         if mode == "incremental":
-            raise InputError(f"no table {target} to bring up to date", hint="mode='auto' or 'full' makes it")
-        return Work("full", None, [], f"{target} is new")
-    known = handle.metadata.properties.get(VERSION)
-    synced = None if known is None else int(known)
-    why = "it was never converted to its end" if synced is None else _astray(handle, source)
-    if synced == source.version and not why:
-        return Work("none", synced, [], f"the table is at version {synced}")
+            raise InputError(f"no table {target} to bring up to date", hint="mode='auto' or 'full' creates it")
+        return SyncWork("full", None, [], f"{target} is new")
+    version = handle.metadata.properties.get(VERSION)
+    synced = None if version is None else int(version)
+    deviation = "it was never converted to its end" if synced is None else _find_deviation(handle, source)
+    if synced == source.version and not deviation:
+        return SyncWork("none", synced, [], f"the table is at version {synced}")
     if mode == "full":
-        return Work("full", None, [], "as asked")
+        return SyncWork("full", None, [], "as asked")
     if synced is not None and source.version < synced:
         raise InputError(
             f"{target} is at Delta version {synced}, after version {source.version}", hint="mode='full' takes it back"
         )
-    files = None if why or synced is None else source.commits_after(synced)
+    files = None if deviation or synced is None else source.commits_after(synced)
     if files:
-        return Work("incremental", synced, files, f"{len(files)} commits after version {synced}")
-    why = why or f"the Delta log has no complete record of what came after version {synced}"
+        return SyncWork("incremental", synced, files, f"{len(files)} commits after version {synced}")
+    deviation = deviation or f"the Delta log has no complete record of what came after version {synced}"
     if mode == "incremental":
-        raise InputError(f"{target} cannot be brought up to date: {why}", hint="use mode='full' or 'auto'")
-    return Work("full", synced, [], why)
+        raise InputError(f"{target} cannot be brought up to date: {deviation}", hint="use mode='full' or 'auto'")
+    return SyncWork("full", synced, [], deviation)
 
 
 def check_target(handle: TableHandle, root: str, format_version: int | None, folder: str | None = None) -> None:
-    """Refuses a table that was not made from this Delta table, or not in the way that is asked for now."""
+    """Refuses a table that was not made from this Delta table, or was made with other options."""
     metadata = handle.metadata
-    known = metadata.properties.get(SOURCE)
-    if known is None:
+    source = metadata.properties.get(SOURCE)
+    if source is None:
+        raise TableError(f"{handle.name} exists and was not made from a Delta table", hint="choose another name for it")
+    if source != root:
         raise TableError(
-            f"{handle.name} is there and was not made from a Delta table", hint="choose another name for it"
-        )
-    if known != root:
-        raise TableError(
-            f"{handle.name} was made from the Delta table at {known}, not from {root}",
+            f"{handle.name} was made from the Delta table at {source}, not from {root}",
             hint="choose another name for the Iceberg table, or drop it first",
         )
     if format_version not in {None, metadata.format_version}:
         raise InputError(
             f"{handle.name} has format version {metadata.format_version}, not {format_version}",
-            hint="leave format_version out, or upgrade the table with ALTER TABLE",
+            hint="omit format_version, or upgrade the table with ALTER TABLE",
         )
-    if folder is not None and resolve_folder(folder, metadata.location) != delete_folder(metadata):
+    if folder is not None and resolve_folder(folder, metadata.location) != find_delete_folder(metadata):
         raise InputError(
-            f"the delete files of {handle.name} are in {delete_folder(metadata)}, not in {folder}",
-            hint="leave delete_folder out: it is chosen when the table is made",
+            f"the delete files of {handle.name} are in {find_delete_folder(metadata)}, not in {folder}",
+            hint="omit delete_folder: it is chosen when the table is created",
         )
 
 
 def resolve_folder(folder: str, location: str) -> str:
-    """The place of delete files; a relative one is in the folder of the Iceberg table.
+    """Resolves the folder of delete files; a relative path is inside the folder of the Iceberg table.
 
     Examples:
         >>> resolve_folder("deletes/", "s3://lake/t"), resolve_folder("s3://deletes/t", "s3://lake/t")
@@ -104,8 +102,8 @@ def resolve_folder(folder: str, location: str) -> str:
     return (folder if absolute else f"{location.rstrip('/')}/{folder}").rstrip("/")
 
 
-def _astray(handle: TableHandle, source: DeltaSource) -> str:
-    """Why the table is not what the last conversion left; empty when it is."""
+def _find_deviation(handle: TableHandle, source: DeltaSource) -> str:
+    """Why the table is not as the last conversion left it; empty if it is."""
     if handle.metadata.properties.get(TABLE_ID) != source.table_id:
         return "another Delta table has taken the place of the one that it was made from"
-    return "" if is_own(handle) else "its newest snapshot is not the one that the last conversion made"
+    return "" if is_last_conversion(handle) else "its newest snapshot is not the one that the last conversion made"

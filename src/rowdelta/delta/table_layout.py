@@ -1,13 +1,13 @@
-"""How the files of a Delta table fit into the Iceberg table: its schema, and the partition spec that they belong to."""
+"""Maps the files of a Delta table into the Iceberg table: to its schema, and to a partition spec."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rowdelta.delta.log_values import partition_value
+from rowdelta.delta.log_values import convert_partition_value
 from rowdelta.delta.schema import NAME_MAPPING, ConvertedSchema, Leaf, convert_schema, read_name_mapping
-from rowdelta.delta.statistics import COUNTS, METRICS_MODE, metrics_modes
+from rowdelta.delta.statistics import COUNTS, METRICS_MODE, build_metrics_modes
 from rowdelta.errors import InputError
 from rowdelta.iceberg import TableUpdate
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Layout:
-    """What data files of one state of the Delta table look like to Iceberg.
+    """The form of the data files of one state of the Delta table, to Iceberg.
 
     Attributes:
         schema: The columns.
         spec_id: The partition spec of the files.
         partition: The fields of that spec in Iceberg's JSON form.
         zone: The time zone of partition values that carry none.
-        changed: Whether the Iceberg table does not look like this yet.
+        changed: Whether the Iceberg table does not have this layout yet.
     """
 
     schema: ConvertedSchema
@@ -39,20 +39,23 @@ class Layout:
 
     def partition_values(self, values: Mapping[str, str | None]) -> list[Any]:
         """A file's partition values in Iceberg's JSON form."""
-        return [partition_value(values.get(name), leaf.type, self.zone) for name, leaf in self.schema.partition.items()]
+        return [
+            convert_partition_value(values.get(name), leaf.type, self.zone)
+            for name, leaf in self.schema.partition.items()
+        ]
 
-    def update(self, handle: TableHandle, properties: Mapping[str, str], *, exact: bool) -> TableUpdate:
-        """What must become of the table's description, with some properties besides.
+    def build_update(self, handle: TableHandle, properties: Mapping[str, str], *, exact: bool) -> TableUpdate:
+        """Builds the update of the table's description, with further properties.
 
         Args:
             handle: The table.
             properties: Further properties.
-            exact: Whether the bounds of all columns of new files are their least and greatest values.
+            exact: Whether the bounds of all columns of new files are their minimum and maximum.
         """
-        known = handle.metadata.properties.items()
-        old = {name for name, value in known if name.startswith(METRICS_MODE) and value == COUNTS}
-        # Files with other bounds stay in the table, so what was once said of a column is said for good.
-        modes = {} if exact and not old else metrics_modes(self.schema.leaves)
+        items = handle.metadata.properties.items()
+        old = {name for name, value in items if name.startswith(METRICS_MODE) and value == COUNTS}
+        # Files with inexact bounds stay in the table, so a column keeps this mode.
+        modes = {} if exact and not old else build_metrics_modes(self.schema.leaves)
         if not self.changed:
             return TableUpdate(properties={**{name: modes[name] for name in modes.keys() - old}, **properties})
         return TableUpdate(
@@ -64,8 +67,8 @@ class Layout:
         )
 
 
-def current_layout(handle: TableHandle, zone: str) -> Layout:
-    """How the Iceberg table looks now."""
+def read_layout(handle: TableHandle, zone: str) -> Layout:
+    """Reads the layout that the Iceberg table has now."""
     ids = read_name_mapping(handle.metadata.properties.get(NAME_MAPPING))
     paths = {number: path for path, number in ids.items()}
     leaves: dict[Path, Leaf] = {}
@@ -75,65 +78,68 @@ def current_layout(handle: TableHandle, zone: str) -> Layout:
     by_id = {leaf.id: (path, leaf) for path, leaf in leaves.items()}
     spec = handle.metadata.spec
     parts = [by_id[part.source_id] for part in spec.fields if part.transform == "identity"]
-    document = next(s for s in handle.document["schemas"] if s["schema-id"] == handle.metadata.current_schema_id)
+    document = _read_current_schema(handle)
     last: int = handle.document["last-column-id"]
     schema = ConvertedSchema(document["fields"], ids, leaves, {path[-1]: leaf for path, leaf in parts}, last)
-    return Layout(schema, spec.id, _spec_document(handle, spec.id), zone)
+    return Layout(schema, spec.id, _read_spec(handle, spec.id), zone)
 
 
-def next_layout(handle: TableHandle, metadata: Metadata, zone: str) -> Layout:
-    """How the Iceberg table must look for a state of the Delta table."""
-    known = read_name_mapping(handle.metadata.properties.get(NAME_MAPPING))
+def plan_layout(handle: TableHandle, metadata: Metadata, zone: str) -> Layout:
+    """Plans the layout that the Iceberg table must have for a state of the Delta table."""
+    ids = read_name_mapping(handle.metadata.properties.get(NAME_MAPPING))
     sources = {part.source_id for spec in handle.metadata.specs.values() for part in spec.fields}
     columns: dict[int, Field] = {}
     for old in handle.metadata.schemas.values():
         columns.update(old.by_id)
     taken = {number: columns[number].type_name for number in sources if number in columns}
-    schema = convert_schema(metadata, known, taken)
+    schema = convert_schema(metadata, ids, taken)
     _check_sources(schema, {number: columns[number].name for number in taken})
-    spec_id, partition = _spec(handle, schema)
-    now = next(s for s in handle.document["schemas"] if s["schema-id"] == handle.metadata.current_schema_id)
-    same = _comparable(now["fields"]) == _comparable(schema.fields) and spec_id == handle.metadata.default_spec_id
-    return Layout(schema, spec_id, partition, zone, changed=not (same and schema.ids == known))
+    spec_id, partition = _plan_spec(handle, schema)
+    current = _read_current_schema(handle)
+    same = (
+        _normalize_fields(current["fields"]) == _normalize_fields(schema.fields)
+        and spec_id == handle.metadata.default_spec_id
+    )
+    return Layout(schema, spec_id, partition, zone, changed=not (same and schema.ids == ids))
 
 
 def _check_sources(schema: ConvertedSchema, sources: Mapping[int, str]) -> None:
-    """Iceberg needs the columns of every partition spec that it ever had, to read the manifests of older snapshots."""
-    kept = {leaf.id for leaf in schema.leaves.values()}
-    gone = sorted(name for number, name in sources.items() if number not in kept)
-    if gone:
+    """Refuses to drop a partition column: Iceberg needs it to read the manifests of older snapshots."""
+    remaining = {leaf.id for leaf in schema.leaves.values()}
+    dropped = sorted(name for number, name in sources.items() if number not in remaining)
+    if dropped:
         raise InputError(
-            f"the Delta table has dropped a column that it was partitioned by, or changed its type: {', '.join(gone)}; "
-            "Iceberg cannot do without it",
+            "the Delta table has dropped a column that it was partitioned by, or changed its type: "
+            f"{', '.join(dropped)}; Iceberg needs it to read older snapshots",
             hint="convert the Delta table into a new Iceberg table",
         )
 
 
-def _comparable(fields: Sequence[Mapping[str, Any]]) -> Any:
-    """Fields as Iceberg and we both write them."""
-    return [{key: _comparable_type(value) if key == "type" else value for key, value in f.items()} for f in fields]
+def _normalize_fields(fields: Sequence[Mapping[str, Any]]) -> Any:
+    """Normalizes fields, so that Iceberg's form and ours compare equal."""
+    return [{key: _normalize_type(value) if key == "type" else value for key, value in f.items()} for f in fields]
 
 
-def _comparable_type(kind: Any) -> Any:
-    if not isinstance(kind, dict):
-        return kind.replace(" ", "")
+def _normalize_type(column_type: Any) -> Any:
+    if not isinstance(column_type, dict):
+        return column_type.replace(" ", "")
     return {
-        key: _comparable(value)
+        key: _normalize_fields(value)
         if key == "fields"
-        else _comparable_type(value)
+        else _normalize_type(value)
         if key in {"element", "key", "value"}
         else value
-        for key, value in kind.items()
+        for key, value in column_type.items()
     }
 
 
-def _spec(handle: TableHandle, schema: ConvertedSchema) -> tuple[int, list[dict[str, Any]]]:
-    """The spec for the partition columns: one that the table has, or a new one."""
-    wanted = [leaf.id for leaf in schema.partition.values()]
+def _plan_spec(handle: TableHandle, schema: ConvertedSchema) -> tuple[int, list[dict[str, Any]]]:
+    """Finds a spec of the table for the partition columns, or plans a new one."""
+    columns = [leaf.id for leaf in schema.partition.values()]
     ids: dict[int, int] = {}
     for spec in sorted(handle.metadata.specs.values(), key=lambda spec: spec.id != handle.metadata.default_spec_id):
-        if [part.source_id for part in spec.fields] == wanted and all(p.transform == "identity" for p in spec.fields):
-            return spec.id, _spec_document(handle, spec.id)
+        if [part.source_id for part in spec.fields] == columns and all(p.transform == "identity" for p in spec.fields):
+            return spec.id, _read_spec(handle, spec.id)
         ids |= {part.source_id: part.field_id for part in spec.fields if part.transform == "identity"}
     last = handle.document.get("last-partition-id", 999)
     fields = []
@@ -145,6 +151,12 @@ def _spec(handle: TableHandle, schema: ConvertedSchema) -> tuple[int, list[dict[
     return max(handle.metadata.specs) + 1, fields
 
 
-def _spec_document(handle: TableHandle, spec_id: int) -> list[dict[str, Any]]:
+def _read_spec(handle: TableHandle, spec_id: int) -> list[dict[str, Any]]:
     spec = next(s for s in handle.document["partition-specs"] if s["spec-id"] == spec_id)
     return list(spec["fields"])
+
+
+def _read_current_schema(handle: TableHandle) -> dict[str, Any]:
+    schema_id = handle.metadata.current_schema_id
+    schema: dict[str, Any] = next(s for s in handle.document["schemas"] if s["schema-id"] == schema_id)
+    return schema

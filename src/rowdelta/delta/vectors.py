@@ -1,4 +1,4 @@
-"""Delta's deletion vectors as Iceberg's delete files: bytes copied into Puffin files, or positions for version 2."""
+"""Copies Delta's deletion vectors into Iceberg's delete files: bytes into Puffin files, or positions on version 2."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.change import DELETION_VECTOR, ROW_POSITION_ID, FilePositions, write_position_file
-from rowdelta.codec import FRAME_BYTES, Blob, PuffinWriter, decode_dv, to_vector_blob
-from rowdelta.delta.paths import vector_path
+from rowdelta.codec import FRAME_BYTES, Blob, PuffinWriter, convert_to_deletion_vector, decode_delta_vector
+from rowdelta.delta.paths import resolve_vector_path
 from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.errors import FormatError
 from rowdelta.iceberg import ContentFile, NewDelete
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from rowdelta.codec import BlobMetadata, DeletionVectorDescriptor
     from rowdelta.iceberg import TableHandle
 
-# The memory that copying takes is a few of these, however many vectors there are.
+# Copying takes a few times this much memory, however many vectors there are.
 PUFFIN_BYTES: Final = 16 * 2**20
-_WINDOW: Final = 4 * 2**20
+_WINDOW_BYTES: Final = 4 * 2**20
 _READERS: Final = 8
 _WITH_VECTORS: Final = 3
 INLINE: Final = "i"
@@ -35,11 +35,11 @@ class DeletedRows:
     """The deletion vector of a data file.
 
     Attributes:
-        path: The data file, where Iceberg finds it.
+        path: The data file, as Iceberg opens it.
         spec_id: Its partition spec.
         partition: Its partition values in Iceberg's JSON form.
         records: The rows stored in it.
-        vector: What the log says.
+        vector: Its descriptor in the log.
     """
 
     path: str
@@ -50,7 +50,7 @@ class DeletedRows:
 
 
 class VectorCopier:
-    """Copies vectors into a folder; what it has written is removed again when it fails."""
+    """Copies vectors into a folder. If it fails, it removes the files that it has written."""
 
     def __init__(
         self,
@@ -70,9 +70,9 @@ class VectorCopier:
     def copy(self, deleted: Sequence[DeletedRows]) -> list[NewDelete]:
         """Writes the delete files of some data files."""
         written: list[NewDelete] = []
-        write = self._puffins if self._handle.metadata.format_version >= _WITH_VECTORS else self._positions
+        write = self._write_puffins if self._handle.metadata.format_version >= _WITH_VECTORS else self._write_positions
         try:
-            for new in write(self._grouped(deleted)):
+            for new in write(self._read_in_order(deleted)):
                 written += new
                 self._progress(len(new))
         except BaseException:
@@ -80,8 +80,8 @@ class VectorCopier:
             raise
         return written
 
-    def _grouped(self, deleted: Iterable[DeletedRows]) -> Iterator[tuple[DeletedRows, _Window | None]]:
-        """The vectors in the order in which they lie in their files, with the file read ahead."""
+    def _read_in_order(self, deleted: Iterable[DeletedRows]) -> Iterator[tuple[DeletedRows, _FileWindow | None]]:
+        """Yields the vectors in the order of their files, each with its file, which is read ahead."""
         by_file: dict[str | None, list[DeletedRows]] = defaultdict(list)
         for item in deleted:
             if item.vector.cardinality > item.records:
@@ -89,7 +89,7 @@ class VectorCopier:
                     f"the Delta log deletes {item.vector.cardinality} rows of {item.path}, which has {item.records}"
                 )
             inline = item.vector.storage_type == INLINE
-            by_file[None if inline else vector_path(self._root, item.vector)].append(item)
+            by_file[None if inline else resolve_vector_path(self._root, item.vector)].append(item)
         yield from ((item, None) for item in by_file.pop(None, ()))
         files = iter(by_file.items())
         with ThreadPoolExecutor(_READERS) as pool:
@@ -98,30 +98,32 @@ class VectorCopier:
                     for item in group:
                         yield item, window
 
-    def _open(self, file: tuple[str | None, list[DeletedRows]]) -> tuple[list[DeletedRows], _Window]:
+    def _open(self, file: tuple[str | None, list[DeletedRows]]) -> tuple[list[DeletedRows], _FileWindow]:
         path, group = file
         assert path is not None
-        group.sort(key=lambda item: _place(item.vector)[0])
-        return group, _Window(self._handle, path, [_place(item.vector) for item in group])
+        group.sort(key=lambda item: _find_range(item.vector)[0])
+        return group, _FileWindow(self._handle, path, [_find_range(item.vector) for item in group])
 
-    def _puffins(self, vectors: Iterator[tuple[DeletedRows, _Window | None]]) -> Iterator[list[NewDelete]]:
-        """Puffin files of a bounded size, many vectors in each."""
+    def _write_puffins(self, vectors: Iterator[tuple[DeletedRows, _FileWindow | None]]) -> Iterator[list[NewDelete]]:
+        """Writes Puffin files of a bounded size, with many vectors in each."""
         writer, size = PuffinWriter(created_by="rowdelta"), 0
         placed: list[tuple[DeletedRows, BlobMetadata]] = []
         for item, window in vectors:
-            payload = to_vector_blob(item.vector, window)
+            payload = convert_to_deletion_vector(item.vector, window)
             properties = {"referenced-data-file": item.path, "cardinality": str(item.vector.cardinality)}
             blob = Blob(DELETION_VECTOR, payload, fields=(ROW_POSITION_ID,), properties=properties)
             placed.append((item, writer.add(blob)))
             size += len(payload)
             self.bytes_copied += len(payload)
             if size >= self._puffin_bytes:
-                yield self._finish(writer, placed)
+                yield self._write_puffin(writer, placed)
                 writer, placed, size = PuffinWriter(created_by="rowdelta"), [], 0
         if placed:
-            yield self._finish(writer, placed)
+            yield self._write_puffin(writer, placed)
 
-    def _finish(self, writer: PuffinWriter, placed: Sequence[tuple[DeletedRows, BlobMetadata]]) -> list[NewDelete]:
+    def _write_puffin(
+        self, writer: PuffinWriter, placed: Sequence[tuple[DeletedRows, BlobMetadata]]
+    ) -> list[NewDelete]:
         data, path = writer.finish(), f"{self._folder}/{uuid.uuid4()}-deletes.puffin"
         try:
             self._handle.io.write(path, data)
@@ -147,10 +149,10 @@ class VectorCopier:
             for item, blob in placed
         ]
 
-    def _positions(self, vectors: Iterator[tuple[DeletedRows, _Window | None]]) -> Iterator[list[NewDelete]]:
-        """One file of positions for each data file, so that each can be replaced alone."""
+    def _write_positions(self, vectors: Iterator[tuple[DeletedRows, _FileWindow | None]]) -> Iterator[list[NewDelete]]:
+        """Writes one file of positions for each data file, so that each can be replaced alone."""
         for item, window in vectors:
-            positions = decode_dv(item.vector, window)
+            positions = decode_delta_vector(item.vector, window)
             if not positions:
                 continue
             rows = FilePositions(item.path, item.spec_id, tuple(item.partition), positions, len(positions))
@@ -158,14 +160,14 @@ class VectorCopier:
             yield [write_position_file(self._handle, [rows], self._folder)]
 
 
-def _place(vector: DeletionVectorDescriptor) -> tuple[int, int]:
-    """Where a vector lies in its file, with its frame."""
+def _find_range(vector: DeletionVectorDescriptor) -> tuple[int, int]:
+    """The offset and the length of a vector in its file, with its frame."""
     offset = 1 if vector.offset is None else vector.offset
     return offset, vector.size_in_bytes + FRAME_BYTES
 
 
-class _Window:
-    """A file that is read in large pieces, each with as many of the wanted ranges as fit."""
+class _FileWindow:
+    """Reads a file in large pieces, each with as many of the needed ranges as fit."""
 
     def __init__(self, handle: TableHandle, path: str, ranges: Sequence[tuple[int, int]]) -> None:
         self._io = handle.io
@@ -176,12 +178,12 @@ class _Window:
         self._version = self.read(0, 1)
 
     def read(self, offset: int, length: int) -> bytes:
-        """The bytes of a range."""
+        """Reads the bytes of a range."""
         if (offset, length) == (0, 1) and hasattr(self, "_version"):
             return self._version
         start = offset - self._start
         if not 0 <= start <= start + length <= len(self._data):
-            near = [end for end in self._ends if offset + length <= end <= offset + _WINDOW]
+            near = [end for end in self._ends if offset + length <= end <= offset + _WINDOW_BYTES]
             end = max(near, default=offset + length)
             self._start, self._data = offset, self._io.read(self._path, offset, end - offset)
             start = 0

@@ -1,4 +1,4 @@
-"""Whether both tables hold the same rows, compared in Spark."""
+"""Verifies in Spark that both tables have the same rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg import TableHandle
 
-_SHOWN = 3
+_EXAMPLES = 3
 
 
 def check_same_rows(handle: TableHandle, root: str, version: int, mode: str) -> int:
@@ -26,10 +26,10 @@ def check_same_rows(handle: TableHandle, root: str, version: int, mode: str) -> 
         handle: The Iceberg table.
         root: The Delta table.
         version: Its version.
-        mode: How the Iceberg table has just been converted.
+        mode: The mode of the conversion that has just run.
 
     Raises:
-        VerificationError: With some rows that differ. The conversion is committed by then, which the message says.
+        VerificationError: The rows differ; the message shows some of them, and says that the conversion is committed.
     """
     hint = (
         "a conversion as a whole should never differ: please report it, with the Delta log"
@@ -45,46 +45,46 @@ def check_same_rows(handle: TableHandle, root: str, version: int, mode: str) -> 
             f"{iceberg.columns}",
             hint=hint,
         )
-    left = _comparable(delta, iceberg).withColumn("d", F.lit(1))
-    right = _comparable(iceberg, iceberg).withColumn("d", F.lit(-1))
+    left = _select_comparable(delta, iceberg).withColumn("d", F.lit(1))
+    right = _select_comparable(iceberg, iceberg).withColumn("d", F.lit(-1))
     columns = [name for name in left.columns if name != "d"]
     sums = left.unionByName(right).groupBy(*columns).agg(F.sum("d").alias("d"), F.count("*").alias("n"))
     total = sums.agg(F.sum("n"), F.sum(F.abs("d")), F.sum(F.greatest("d", F.lit(0)))).collect()[0]
     if total[1]:
-        # As text that Spark makes: Python has no dates beyond the years 1 and 9999.
+        # Spark makes the text: Python has no dates before year 1 or after year 9999.
         named = [F.col(name).alias(own) for name, own in zip(columns, iceberg.columns, strict=True)]
         text = F.to_json(F.struct(*named), {"ignoreNullFields": "false"})
-        some = sums.where("d <> 0").limit(_SHOWN).select("d", text).collect()
-        told = "; ".join(f"only in {'Delta' if row[0] > 0 else 'Iceberg'}: {row[1]}" for row in some)
+        examples = sums.where("d <> 0").limit(_EXAMPLES).select("d", text).collect()
+        listed = "; ".join(f"only in {'Delta' if row[0] > 0 else 'Iceberg'}: {row[1]}" for row in examples)
         raise VerificationError(
             f"the conversion is committed, but {handle.name} and version {version} of the Delta table differ in "
-            f"{total[1]} rows: {told}",
+            f"{total[1]} rows: {listed}",
             hint=hint,
         )
     return int((total[0] or 0) // 2)
 
 
-def _comparable(frame: DataFrame, like: DataFrame) -> DataFrame:
-    """Numbered columns that can be grouped by, in the types of the other table."""
-    kinds = [field.dataType for field in like.schema.fields]
+def _select_comparable(frame: DataFrame, like: DataFrame) -> DataFrame:
+    """Numbers the columns, and converts them to types of the other table that can be grouped by."""
+    types = [field.dataType for field in like.schema.fields]
     return frame.select(
         *(
-            _groupable(F.col(quote(name)).cast(kind), kind).alias(f"c{number}")
-            for number, (name, kind) in enumerate(zip(frame.columns, kinds, strict=True))
+            _make_groupable(F.col(quote(name)).cast(data_type), data_type).alias(f"c{number}")
+            for number, (name, data_type) in enumerate(zip(frame.columns, types, strict=True))
         )
     )
 
 
-def _groupable(column: Column, kind: DataType) -> Column:
+def _make_groupable(column: Column, data_type: DataType) -> Column:
     """Maps cannot be compared; their entries in order can."""
-    if not _has_map(kind):
+    if not _has_map(data_type):
         return column
     return F.to_json(F.struct(column.alias("v")), {"ignoreNullFields": "false", "sortKeys": "true"})
 
 
-def _has_map(kind: DataType) -> bool:
-    if isinstance(kind, MapType):
+def _has_map(data_type: DataType) -> bool:
+    if isinstance(data_type, MapType):
         return True
-    if isinstance(kind, ArrayType):
-        return _has_map(kind.elementType)
-    return isinstance(kind, StructType) and any(_has_map(field.dataType) for field in kind.fields)
+    if isinstance(data_type, ArrayType):
+        return _has_map(data_type.elementType)
+    return isinstance(data_type, StructType) and any(_has_map(field.dataType) for field in data_type.fields)

@@ -1,4 +1,4 @@
-"""Delete encodings: what they are, the rules they keep, what they cost, and which one a batch of deletes gets."""
+"""Delete encodings: what they are, their rules, their size, and the choice for a batch of deletes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rowdelta.encoding.cost import EncodingCostEstimator
 from rowdelta.encoding.delete_batch import BatchStatistics, DeleteBatch, KeyColumn
 from rowdelta.encoding.delete_encoding import DELETION_VECTOR_V1, DeleteEncoding
 from rowdelta.encoding.file_content import FileContent
-from rowdelta.encoding.properties import GRANULARITY_FILE, DeleteProperties, granularity_of
+from rowdelta.encoding.properties import GRANULARITY_FILE, DeleteProperties, read_granularity
 from rowdelta.encoding.validation import DeleteFileFacts, validate
 
 __all__ = [
@@ -23,6 +23,6 @@ __all__ = [
     "FileContent",
     "KeyColumn",
     "choose_encoding",
-    "granularity_of",
+    "read_granularity",
     "validate",
 ]

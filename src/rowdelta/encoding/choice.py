@@ -1,4 +1,4 @@
-"""Which encoding a batch of deletes gets, and why: decided on plain data before anything is written."""
+"""Chooses the encoding of a batch of deletes, and says why. The decision needs plain data only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rowdelta.encoding.cost import MAX_SELECTIVITY, EncodingCostEstimator
 from rowdelta.encoding.delete_encoding import DELETION_VECTOR_V1, EQUALITY_DELETE_HASH_V1, DeleteEncoding
 from rowdelta.encoding.file_content import FileContent
 from rowdelta.encoding.properties import DeleteProperties
-from rowdelta.encoding.vector_fit import FIRST_VERSION_WITH_PUFFIN, VectorFit, fit_vector, hash_map_obstacle
+from rowdelta.encoding.vector_fit import FIRST_VERSION_WITH_PUFFIN, VectorFit, find_hash_map_obstacle, fit_vector
 from rowdelta.errors import EncodingError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class EncodingChoice:
 
 @dataclass(frozen=True)
 class _Option:
-    """An encoding under consideration: what it would be, or the obstacle that rules it out."""
+    """A possible encoding, or the obstacle that rules it out."""
 
     encoding: DeleteEncoding
     reason: str
@@ -88,9 +88,9 @@ def choose_encoding(batch: DeleteBatch, *, encoding: DeleteEncoding | str | None
     """
     properties = DeleteProperties.from_mapping(batch.properties, stacklevel=3)
     if batch.content == FileContent.POSITION:
-        options = _position_options(batch, properties)
+        options = _list_position_options(batch, properties)
     else:
-        options = _equality_options(batch, properties)
+        options = _list_equality_options(batch, properties)
     preferred = _prefer(batch, properties, options)
     if encoding is not None:
         preferred = _require(encoding, options, preferred, batch.content)
@@ -105,7 +105,7 @@ def choose_encoding(batch: DeleteBatch, *, encoding: DeleteEncoding | str | None
     )
 
 
-def _position_options(batch: DeleteBatch, properties: DeleteProperties) -> list[_Option]:
+def _list_position_options(batch: DeleteBatch, properties: DeleteProperties) -> list[_Option]:
     """Deletion vectors since version 3, position delete files before it: the table format leaves no choice."""
     no_hashes = _Option(DeleteEncoding.HASH_MAP, "hash-map holds keys, and these are positions", possible=False)
     if batch.format_version < FIRST_VERSION_WITH_PUFFIN:
@@ -113,7 +113,7 @@ def _position_options(batch: DeleteBatch, properties: DeleteProperties) -> list[
         granularity = batch.statistics.granularity or properties.granularity
         full_row = _Option(
             DeleteEncoding.FULL_ROW,
-            f"{no_puffin}: position delete files, one for each {_covered(granularity)}",
+            f"{no_puffin}: position delete files, one for each {_describe_granularity(granularity)}",
             granularity=granularity,
         )
         return [_Option(DeleteEncoding.DELETION_VECTOR, no_puffin, possible=False), no_hashes, full_row]
@@ -130,11 +130,11 @@ def _position_options(batch: DeleteBatch, properties: DeleteProperties) -> list[
     return [vector, no_hashes, _Option(DeleteEncoding.FULL_ROW, no_rows, possible=False)]
 
 
-def _covered(granularity: str) -> str:
+def _describe_granularity(granularity: str) -> str:
     return "data file" if granularity == names.GRANULARITY_FILE else "partition"
 
 
-def _equality_options(batch: DeleteBatch, properties: DeleteProperties) -> list[_Option]:
+def _list_equality_options(batch: DeleteBatch, properties: DeleteProperties) -> list[_Option]:
     fit = fit_vector(batch, properties)
     if isinstance(fit, VectorFit):
         vector = _Option(
@@ -147,24 +147,24 @@ def _equality_options(batch: DeleteBatch, properties: DeleteProperties) -> list[
     else:
         vector = _Option(DeleteEncoding.DELETION_VECTOR, fit, possible=False)
     no_vector = None if vector.possible else vector.reason
-    obstacle = hash_map_obstacle(batch, properties)
+    obstacle = find_hash_map_obstacle(batch, properties)
     hash_map = _Option(
         DeleteEncoding.HASH_MAP,
-        obstacle or _joined(no_vector, f"{names.HASH_MAP_ENABLED} is true"),
+        obstacle or _join_reasons(no_vector, f"{names.HASH_MAP_ENABLED} is true"),
         possible=obstacle is None,
         blob_type=EQUALITY_DELETE_HASH_V1,
     )
-    # A hash map that nobody enabled needs no excuse.
+    # A hash map that is not enabled needs no explanation.
     no_hashes = f"no hash-map: {obstacle}" if obstacle and properties.hash_map_enabled else None
-    return [vector, hash_map, _Option(DeleteEncoding.FULL_ROW, _joined(no_vector, no_hashes))]
+    return [vector, hash_map, _Option(DeleteEncoding.FULL_ROW, _join_reasons(no_vector, no_hashes))]
 
 
 def _prefer(batch: DeleteBatch, properties: DeleteProperties, options: list[_Option]) -> _Option:
-    """The option that the hint, the estimate and the order of the options lead to."""
+    """The option to prefer, by the hint, the estimate and the order of the options."""
     if properties.hint == names.HINT_FULL_ROW:
         return _prefer_full_row(batch, options)
-    option = _first_possible(batch, properties, options)
-    return replace(option, reason=_joined(option.reason, _estimate(batch, properties)))
+    option = _find_first_possible(batch, properties, options)
+    return replace(option, reason=_join_reasons(option.reason, _estimate_cost(batch, properties)))
 
 
 def _prefer_full_row(batch: DeleteBatch, options: list[_Option]) -> _Option:
@@ -173,14 +173,14 @@ def _prefer_full_row(batch: DeleteBatch, options: list[_Option]) -> _Option:
     if not full_row.possible:
         return replace(vector, reason=f"{full_row.reason}, although {asked}")
     if batch.content == FileContent.POSITION:
-        return replace(full_row, reason=_joined(asked, full_row.reason))
+        return replace(full_row, reason=_join_reasons(asked, full_row.reason))
     return replace(full_row, reason=asked)
 
 
-def _first_possible(batch: DeleteBatch, properties: DeleteProperties, options: list[_Option]) -> _Option:
+def _find_first_possible(batch: DeleteBatch, properties: DeleteProperties, options: list[_Option]) -> _Option:
     vector, hash_map, full_row = options
     if vector.possible:
-        too_many = _selectivity_obstacle(batch, properties) if full_row.possible else None
+        too_many = _find_selectivity_obstacle(batch, properties) if full_row.possible else None
         return vector if too_many is None else replace(full_row, reason=too_many)
     return hash_map if hash_map.possible else full_row
 
@@ -193,15 +193,15 @@ def _require(
     if not option.possible:
         raise EncodingError(
             f"cannot write the deletes as {wanted.shown(content)}: {option.reason}",
-            hint=f"leave encoding= out, and they are written as {fallback.encoding.shown(content)}",
+            hint=f"omit encoding= to write them as {fallback.encoding.shown(content)}",
         )
     if option.encoding is fallback.encoding:
         return fallback
     return replace(option, reason=f"encoding={wanted.shown(content)!r} was asked for")
 
 
-def _estimate(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
-    """The estimated sizes as text, where the hint leaves the choice open and the size of the table is known."""
+def _estimate_cost(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
+    """The estimated sizes as text, if the hint is `auto` and the size of the table is known."""
     if properties.hint != names.HINT_AUTO or batch.statistics.total_rows is None:
         return None
     content, count = FileContent(batch.content), batch.statistics.delete_count
@@ -215,8 +215,8 @@ def _estimate(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
     return f"estimated {full_row} bytes as full-row, {vector} bytes as {bitmap}"
 
 
-def _selectivity_obstacle(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
-    """The estimator's threshold; its byte counts are told, but a vector also saves readers work that they leave out."""
+def _find_selectivity_obstacle(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
+    """The estimator's threshold. Its byte counts only inform: they omit the work that a vector saves for readers."""
     total = batch.statistics.total_rows
     if properties.hint != names.HINT_AUTO or total is None:
         return None
@@ -226,5 +226,5 @@ def _selectivity_obstacle(batch: DeleteBatch, properties: DeleteProperties) -> s
     return f"{count} deletes in a table of {total} rows are not less than half of it: the cost estimate says full-row"
 
 
-def _joined(*parts: str | None) -> str:
+def _join_reasons(*parts: str | None) -> str:
     return "; ".join(part for part in parts if part)

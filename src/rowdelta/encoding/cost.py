@@ -1,4 +1,4 @@
-"""How many bytes an encoding would take, by the size of the key columns and the number of deletes."""
+"""Estimates how many bytes an encoding takes, by the size of the key columns and the number of deletes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch of deletes, described by what the choice of an encoding needs to know."""
+"""Describes a batch of deletes for the choice of its encoding."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class KeyColumn:
 
 @dataclass(frozen=True)
 class BatchStatistics:
-    """What was counted while the deletes were collected.
+    """Statistics that are collected with the deletes.
 
     Attributes:
         cardinality: The number of distinct keys that are not null, or of positions.
@@ -96,7 +96,7 @@ class BatchStatistics:
 
 @dataclass(frozen=True)
 class DeleteBatch:
-    """Deletes that want an encoding, and the table that they are for.
+    """Deletes that need an encoding, and the properties of their table.
 
     Attributes:
         content: Position or equality deletes; plain text is accepted and becomes a `FileContent`.

@@ -1,4 +1,4 @@
-"""How the deletes of a file are stored, and how to tell when nobody wrote it down."""
+"""How the deletes of a file are stored, and how to infer it if the manifest entry does not name it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class DeleteEncoding(Enum):
         return _IDS[self]
 
     def shown(self, content: FileContent | str) -> str:
-        """What people call it: the stored value tells positions from keys only together with the content of the file.
+        """The name for users. The stored name alone does not distinguish keys from positions.
 
         Args:
             content: `position` or `equality`.
@@ -82,10 +82,10 @@ class DeleteEncoding(Enum):
             # A bool is an int to Python, but True is no encoding id.
             if known_id == encoding_id and not isinstance(encoding_id, bool):
                 return encoding
-        known = ", ".join(f"{known_id} ({encoding})" for encoding, known_id in _IDS.items())
+        listed = ", ".join(f"{known_id} ({encoding})" for encoding, known_id in _IDS.items())
         raise EncodingError(
             f"unknown delete encoding id {encoding_id!r}",
-            hint=f"the known ones are {known}; a newer version of rowdelta may have written this file",
+            hint=f"the known ones are {listed}; a newer version of rowdelta may have written this file",
         )
 
     @classmethod
@@ -98,7 +98,7 @@ class DeleteEncoding(Enum):
         Examples:
             >>> DeleteEncoding.from_name("full-row").id
             0
-            >>> DeleteEncoding.from_name("equality-delete-vector")  # as people call it for deletes by key
+            >>> DeleteEncoding.from_name("equality-delete-vector")  # the name for deletes by key
             <DeleteEncoding.DELETION_VECTOR: 'deletion-vector'>
         """
         if name == EQUALITY_DELETE_VECTOR:
@@ -106,8 +106,8 @@ class DeleteEncoding(Enum):
         try:
             return cls(name)
         except ValueError:
-            known = ", ".join(list_words(Encoding))
-            raise EncodingError(f"unknown delete encoding {name!r}", hint=f"the known ones are {known}") from None
+            names = ", ".join(list_words(Encoding))
+            raise EncodingError(f"unknown delete encoding {name!r}", hint=f"the known ones are {names}") from None
 
     @classmethod
     def infer(cls, file_format: str, blob_type: str | None = None) -> DeleteEncoding:
@@ -131,8 +131,8 @@ class DeleteEncoding(Enum):
         if blob_type is None:
             return cls.DELETION_VECTOR
         if blob_type not in BLOB_ENCODINGS:
-            known = ", ".join(BLOB_ENCODINGS)
-            raise EncodingError(f"unknown delete blob type {blob_type!r}", hint=f"the known ones are {known}")
+            blob_types = ", ".join(BLOB_ENCODINGS)
+            raise EncodingError(f"unknown delete blob type {blob_type!r}", hint=f"the known ones are {blob_types}")
         return BLOB_ENCODINGS[blob_type]
 
     @classmethod

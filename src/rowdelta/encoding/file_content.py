@@ -39,5 +39,5 @@ class FileContent(str, Enum):
         try:
             return cls(name)
         except ValueError:
-            known = ", ".join(member.value for member in cls)
-            raise EncodingError(f"unknown delete file content {name!r}", hint=f"the known ones are {known}") from None
+            names = ", ".join(member.value for member in cls)
+            raise EncodingError(f"unknown delete file content {name!r}", hint=f"the known ones are {names}") from None

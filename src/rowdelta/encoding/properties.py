@@ -1,4 +1,4 @@
-"""The table properties that steer how deletes are encoded: names, defaults, and parsing that refuses bad values."""
+"""The table properties for the encoding of deletes: names, defaults, and a parser that refuses bad values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DELETE_STRATEGY: Final = "write.delete.strategy"
 HINT_AUTO: Final = "auto"
 HINT_DELETION_VECTOR: Final = "deletion-vector"
 HINT_FULL_ROW: Final = "full-row"
-HINT_EQUALITY_VECTOR: Final = "equality-delete-vector"  # what people call the same for deletes by key
+HINT_EQUALITY_VECTOR: Final = "equality-delete-vector"  # the name for deletes by key
 HINTS: Final = (HINT_AUTO, HINT_EQUALITY_VECTOR, HINT_DELETION_VECTOR, HINT_FULL_ROW)
 
 CODEC_INT: Final = "int"
@@ -45,7 +45,7 @@ DEFAULT_MAX_SPARSITY: Final = 1000
 
 @dataclass(frozen=True)
 class DeleteProperties:
-    """The properties of one table, parsed; each default is what a table without the property means.
+    """The properties of one table, parsed; each default applies to a table without the property.
 
     Attributes:
         hint: The preferred encoding: `auto`, `deletion-vector` (also where it is called `equality-delete-vector`) or
@@ -72,7 +72,7 @@ class DeleteProperties:
 
     @classmethod
     def from_mapping(cls, properties: Mapping[str, str], *, stacklevel: int = 2) -> DeleteProperties:
-        """Read the properties of a table; names that are not about deletes are left alone.
+        """Read the properties of a table; other names are ignored.
 
         Args:
             properties: All properties of the table.
@@ -90,30 +90,30 @@ class DeleteProperties:
             Hint: use true or false
         """
         prefers_equality = _prefers_equality(properties, stacklevel + 1)
-        hint = _word(properties, ENCODING_HINT, HINTS, HINT_DELETION_VECTOR if prefers_equality else HINT_AUTO)
+        hint = _read_word(properties, ENCODING_HINT, HINTS, HINT_DELETION_VECTOR if prefers_equality else HINT_AUTO)
         return cls(
             hint=HINT_DELETION_VECTOR if hint == HINT_EQUALITY_VECTOR else hint,
-            equality_vector_enabled=_boolean(properties, EQUALITY_VECTOR_ENABLED, default=False),
-            equality_vector_codecs=_words(properties, EQUALITY_VECTOR_CODECS, CODECS),
-            equality_vector_max_sparsity=_positive(properties, EQUALITY_VECTOR_MAX_SPARSITY, DEFAULT_MAX_SPARSITY),
-            hash_map_enabled=_boolean(properties, HASH_MAP_ENABLED, default=False),
-            vector_compression=_word(properties, VECTOR_COMPRESSION, COMPRESSIONS, COMPRESSION_ROARING),
-            granularity=granularity_of(properties),
+            equality_vector_enabled=_read_boolean(properties, EQUALITY_VECTOR_ENABLED, default=False),
+            equality_vector_codecs=_read_words(properties, EQUALITY_VECTOR_CODECS, CODECS),
+            equality_vector_max_sparsity=_read_positive(properties, EQUALITY_VECTOR_MAX_SPARSITY, DEFAULT_MAX_SPARSITY),
+            hash_map_enabled=_read_boolean(properties, HASH_MAP_ENABLED, default=False),
+            vector_compression=_read_word(properties, VECTOR_COMPRESSION, COMPRESSIONS, COMPRESSION_ROARING),
+            granularity=read_granularity(properties),
         )
 
 
-def granularity_of(properties: Mapping[str, str]) -> str:
-    """What one position delete file of a version 2 table covers.
+def read_granularity(properties: Mapping[str, str]) -> str:
+    """Read what one position delete file of a version 2 table covers.
 
     Examples:
         >>> granularity_of({}), granularity_of({"write.delete.granularity": "PARTITION"})
         ('file', 'partition')
     """
-    return _word(properties, DELETE_GRANULARITY, GRANULARITIES, GRANULARITY_FILE)
+    return _read_word(properties, DELETE_GRANULARITY, GRANULARITIES, GRANULARITY_FILE)
 
 
 def _prefers_equality(properties: Mapping[str, str], stacklevel: int) -> bool:
-    """Whether the deprecated strategy property asks for equality deletes; the hint, where set, makes it void."""
+    """Whether the deprecated strategy property asks for equality deletes. The hint, if set, overrides it."""
     if DELETE_STRATEGY not in properties:
         return False
     value = properties[DELETE_STRATEGY]
@@ -127,44 +127,44 @@ def _prefers_equality(properties: Mapping[str, str], stacklevel: int) -> bool:
     return not void and value.strip().lower() == "equality"
 
 
-def _boolean(properties: Mapping[str, str], name: str, *, default: bool) -> bool:
+def _read_boolean(properties: Mapping[str, str], name: str, *, default: bool) -> bool:
     value = properties.get(name)
     if value is None:
         return default
     text = value.strip().lower()
     if text not in {"true", "false"}:
-        raise _bad(name, value, "use true or false")
+        raise _make_error(name, value, "use true or false")
     return text == "true"
 
 
-def _positive(properties: Mapping[str, str], name: str, default: int) -> int:
+def _read_positive(properties: Mapping[str, str], name: str, default: int) -> int:
     value = properties.get(name)
     if value is None:
         return default
     text = value.strip()
     # str.isdecimal also accepts the digits of other scripts, which Java would not write.
     if not (text.isascii() and text.isdecimal() and int(text) > 0):
-        raise _bad(name, value, "use a positive whole number")
+        raise _make_error(name, value, "use a positive whole number")
     return int(text)
 
 
-def _word(properties: Mapping[str, str], name: str, known: Collection[str], default: str) -> str:
+def _read_word(properties: Mapping[str, str], name: str, allowed: Collection[str], default: str) -> str:
     value = properties.get(name)
     if value is None:
         return default
     word = value.strip().lower()
-    if word not in known:
-        raise _bad(name, value, f"use one of {', '.join(known)}")
+    if word not in allowed:
+        raise _make_error(name, value, f"use one of {', '.join(allowed)}")
     return word
 
 
-def _words(properties: Mapping[str, str], name: str, known: Collection[str]) -> tuple[str, ...]:
+def _read_words(properties: Mapping[str, str], name: str, allowed: Collection[str]) -> tuple[str, ...]:
     value = properties.get(name, "")
     words = tuple(word for word in (part.strip().lower() for part in value.split(",")) if word)
-    if not set(words) <= set(known):
-        raise _bad(name, value, f"use a comma-separated list of {', '.join(known)}")
+    if not set(words) <= set(allowed):
+        raise _make_error(name, value, f"use a comma-separated list of {', '.join(allowed)}")
     return tuple(dict.fromkeys(words))
 
 
-def _bad(name: str, value: str, hint: str) -> EncodingError:
+def _make_error(name: str, value: str, hint: str) -> EncodingError:
     return EncodingError(f"table property {name} has the value {value!r}", hint=hint)

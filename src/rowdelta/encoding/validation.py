@@ -1,4 +1,4 @@
-"""The rules that a delete file must keep before it is committed."""
+"""Checks the rules for a delete file before it is committed."""
 
 from __future__ import annotations
 
@@ -64,20 +64,20 @@ def validate(facts: DeleteFileFacts) -> None:
 
 def _validate_deletion_vector(facts: DeleteFileFacts) -> None:
     if facts.file_format != PUFFIN:
-        raise _broken(
+        raise _make_error(
             facts,
             f"Deletion vector encoding requires PUFFIN format, got: {facts.file_format}",
             "write the bitmap as a Puffin blob, or use the full-row encoding",
         )
     field_count = len(facts.equality_field_ids or ())
     if facts.content == FileContent.EQUALITY and field_count != 1:
-        raise _broken(
+        raise _make_error(
             facts,
             f"Equality deletion vector requires exactly one field, got: {field_count}",
             "a vector holds the values of one key column; use full-row or hash-map for composite keys",
         )
     if facts.content == FileContent.POSITION and not facts.referenced_data_file:
-        raise _broken(
+        raise _make_error(
             facts,
             "Position deletion vector requires referenced data file",
             "set referenced_data_file to the path of the data file whose positions these are",
@@ -86,19 +86,19 @@ def _validate_deletion_vector(facts: DeleteFileFacts) -> None:
 
 def _validate_hash_map(facts: DeleteFileFacts) -> None:
     if facts.file_format != PUFFIN:
-        raise _broken(
+        raise _make_error(
             facts,
             f"Hash map encoding requires PUFFIN format, got: {facts.file_format}",
             "write the hashed keys as a Puffin blob, or use the full-row encoding",
         )
     if facts.content != FileContent.EQUALITY:
-        raise _broken(
+        raise _make_error(
             facts,
             "Hash map encoding requires equality deletes, got: position deletes",
             "positions belong into a deletion vector",
         )
     if not facts.equality_field_ids:
-        raise _broken(
+        raise _make_error(
             facts,
             "Hash map encoding requires at least one field",
             "set equality_field_ids to the field ids of the key columns",
@@ -107,13 +107,13 @@ def _validate_hash_map(facts: DeleteFileFacts) -> None:
 
 def _validate_full_row(facts: DeleteFileFacts) -> None:
     if facts.file_format not in ROW_FORMATS:
-        raise _broken(
+        raise _make_error(
             facts,
             f"Full row encoding requires PARQUET, AVRO, or ORC format, got: {facts.file_format}",
             "a PUFFIN file holds a deletion-vector or hash-map blob: name that encoding",
         )
 
 
-def _broken(facts: DeleteFileFacts, message: str, hint: str) -> EncodingError:
+def _make_error(facts: DeleteFileFacts, message: str, hint: str) -> EncodingError:
     where = "" if facts.path is None else f" ({facts.path})"
     return EncodingError(message + where, hint=hint)

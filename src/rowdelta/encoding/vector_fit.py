@@ -1,4 +1,4 @@
-"""Whether a batch of equality deletes fits an equality delete vector or a hash map, and if not, what is in the way."""
+"""Decides whether a batch of equality deletes fits an equality delete vector or a hash map, and if not, why."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from rowdelta.encoding.delete_batch import BatchStatistics, DeleteBatch, KeyColumn
     from rowdelta.encoding.properties import DeleteProperties
 
-# Puffin files belong to the table format since this version.
+# The first format version with Puffin delete files.
 FIRST_VERSION_WITH_PUFFIN: Final = 3
 
-# Values of a long that need no codec: the blob of version 2 still names one.
+# The codec of a plain long, which version 2 of the blob names explicitly.
 CODEC_LONG: Final = "long"
 
-# What Iceberg's Java bitmap takes, and how many values a delta-zstd set lists: `codec/` has the same limits.
+# The largest value of Iceberg's Java bitmap, and of values in a delta-zstd set: `codec/` has the same limits.
 LARGEST_PLAIN_LONG: Final = 0x7FFF_FFFE_8000_0000
 MOST_DELTA_VALUES: Final = 2**25
 
@@ -56,15 +56,15 @@ class VectorFit:
 
 
 def fit_vector(batch: DeleteBatch, properties: DeleteProperties) -> VectorFit | str:
-    """The vector that holds the batch, or the obstacle as text."""
-    obstacle = _table_obstacle(batch, properties) or _key_obstacle(batch, properties)
+    """The vector that can hold the batch, or the obstacle as text."""
+    obstacle = _find_table_obstacle(batch, properties) or _find_key_obstacle(batch, properties)
     if obstacle is not None:
         return obstacle
     (key,), statistics = batch.keys, batch.statistics
-    codec = _needed_codec(key, statistics)
-    reason = f"{_counted(statistics)} of {key.type} column {key.name!r} as a bitmap"
+    codec = _find_needed_codec(key, statistics)
+    reason = f"{_format_count(statistics)} of {key.type} column {key.name!r} as a bitmap"
     if properties.vector_compression == names.COMPRESSION_DELTA_ZSTD:
-        no_delta = _delta_obstacle(statistics, properties)
+        no_delta = _find_delta_obstacle(statistics, properties)
         if no_delta is None:
             return VectorFit(EQUALITY_DELETE_VECTOR_V2, codec or CODEC_LONG, names.COMPRESSION_DELTA_ZSTD, reason)
         reason += f"; stored as roaring, not delta-zstd ({names.VECTOR_COMPRESSION}), because {no_delta}"
@@ -72,8 +72,8 @@ def fit_vector(batch: DeleteBatch, properties: DeleteProperties) -> VectorFit | 
     return VectorFit(blob_type, codec, names.COMPRESSION_ROARING, reason)
 
 
-def hash_map_obstacle(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
-    """What keeps the batch out of a hash map; None if nothing does."""
+def find_hash_map_obstacle(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
+    """The obstacle to a hash map; None if there is none."""
     if batch.format_version < FIRST_VERSION_WITH_PUFFIN:
         return f"format version {batch.format_version} has no Puffin delete files"
     if not properties.hash_map_enabled:
@@ -84,7 +84,7 @@ def hash_map_obstacle(batch: DeleteBatch, properties: DeleteProperties) -> str |
     return None
 
 
-def _table_obstacle(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
+def _find_table_obstacle(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
     if batch.format_version < FIRST_VERSION_WITH_PUFFIN:
         return f"format version {batch.format_version} has no Puffin delete files"
     if not properties.equality_vector_enabled:
@@ -92,7 +92,7 @@ def _table_obstacle(batch: DeleteBatch, properties: DeleteProperties) -> str | N
     return None
 
 
-def _key_obstacle(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
+def _find_key_obstacle(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
     if len(batch.keys) != 1:
         listed = ", ".join(repr(key.name) for key in batch.keys)
         return f"the key has {len(batch.keys)} columns ({listed}), and a bitmap holds one"
@@ -101,11 +101,13 @@ def _key_obstacle(batch: DeleteBatch, properties: DeleteProperties) -> str | Non
         return f"key {key.name!r} is of type {key.type}, which a bitmap cannot hold"
     if batch.statistics.delete_count == 0:
         return "the batch has no keys"
-    return _codec_obstacle(key, batch.statistics, properties) or _range_obstacle(key, batch.statistics, properties)
+    return _find_codec_obstacle(key, batch.statistics, properties) or _find_range_obstacle(
+        key, batch.statistics, properties
+    )
 
 
-def _codec_obstacle(key: KeyColumn, statistics: BatchStatistics, properties: DeleteProperties) -> str | None:
-    codec = _needed_codec(key, statistics)
+def _find_codec_obstacle(key: KeyColumn, statistics: BatchStatistics, properties: DeleteProperties) -> str | None:
+    codec = _find_needed_codec(key, statistics)
     if codec is None or codec in properties.equality_vector_codecs:
         return None
     if key.type != "long":
@@ -119,8 +121,8 @@ def _codec_obstacle(key: KeyColumn, statistics: BatchStatistics, properties: Del
     return f"{what}, and {names.EQUALITY_VECTOR_CODECS} does not name {codec}"
 
 
-def _range_obstacle(key: KeyColumn, statistics: BatchStatistics, properties: DeleteProperties) -> str | None:
-    """A thin set is large once it is a bitmap, however it was stored: every codec and compression is held to this."""
+def _find_range_obstacle(key: KeyColumn, statistics: BatchStatistics, properties: DeleteProperties) -> str | None:
+    """The sparsity limit holds for every codec and compression: a sparse set is large once it is a bitmap in memory."""
     if statistics.cardinality == 0:
         return None
     if statistics.minimum is None or statistics.maximum is None:
@@ -129,14 +131,14 @@ def _range_obstacle(key: KeyColumn, statistics: BatchStatistics, properties: Del
     if value_range > statistics.cardinality * properties.equality_vector_max_sparsity:
         return (
             f"key {key.name!r} is too sparse: range {value_range} is more than "
-            f"{properties.equality_vector_max_sparsity} times the {_counted(statistics)} "
+            f"{properties.equality_vector_max_sparsity} times the {_format_count(statistics)} "
             f"({names.EQUALITY_VECTOR_MAX_SPARSITY})"
         )
     return None
 
 
-def _needed_codec(key: KeyColumn, statistics: BatchStatistics) -> str | None:
-    """The codec without which version 2 cannot hold the key; None where version 1 holds it."""
+def _find_needed_codec(key: KeyColumn, statistics: BatchStatistics) -> str | None:
+    """The codec that version 2 needs to hold the key; None if version 1 can hold it."""
     if key.type != "long":
         return TYPE_CODECS[key.type]
     too_large = statistics.maximum is not None and statistics.maximum > LARGEST_PLAIN_LONG
@@ -148,7 +150,7 @@ def _is_negative(statistics: BatchStatistics) -> bool:
     return statistics.minimum is not None and statistics.minimum < 0
 
 
-def _delta_obstacle(statistics: BatchStatistics, properties: DeleteProperties) -> str | None:
+def _find_delta_obstacle(statistics: BatchStatistics, properties: DeleteProperties) -> str | None:
     if not properties.equality_vector_codecs:
         return f"{names.EQUALITY_VECTOR_CODECS} is empty"
     if statistics.cardinality > MOST_DELTA_VALUES:
@@ -156,5 +158,5 @@ def _delta_obstacle(statistics: BatchStatistics, properties: DeleteProperties) -
     return None
 
 
-def _counted(statistics: BatchStatistics) -> str:
+def _format_count(statistics: BatchStatistics) -> str:
     return "1 key" if statistics.cardinality == 1 else f"{statistics.cardinality} keys"

@@ -1,6 +1,6 @@
 """An Avro file in memory. Manifest lists and manifests are Avro files.
 
-Dates and times stay numbers, as they are in the file, so that what is written again is what was read.
+Dates and times stay the numbers that the file holds, so that writing a file again changes nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import fastavro
 
 from rowdelta.errors import FormatError
 
-# What every Avro file starts with, and the logical types that fastavro would make Python's dates and times of.
+# The start of every Avro file, and the logical types that fastavro would convert to Python's dates and times.
 _HEADER: Final = fastavro.parse_schema(
     {
         "type": "record",
@@ -56,10 +56,10 @@ class AvroFile:
         """Reads a file's bytes.
 
         Raises:
-            FormatError: They are no Avro file; `path` is named.
+            FormatError: They are not an Avro file. The message names `path`.
         """
         try:
-            with_times, stream = _without_times(data)
+            with_times, stream = _remove_times(data)
             reader = fastavro.reader(stream)
             schema: Any = reader.writer_schema if with_times is None else with_times
             records: list[Any] = list(reader)
@@ -69,8 +69,12 @@ class AvroFile:
         return cls(schema, records, keep)
 
 
-def _without_times(data: bytes) -> tuple[Any, io.BytesIO]:
-    """The schema of a file that has dates or times, and the file with a schema in which they are numbers."""
+def _remove_times(data: bytes) -> tuple[Any, io.BytesIO]:
+    """Replaces dates and times in the schema of a file by numbers.
+
+    Returns:
+        The original schema, or None if it has no dates or times; and the file with the replaced schema.
+    """
     if not data.startswith(_MAGIC):
         raise ValueError("it does not start as one")
     stream = io.BytesIO(data)
@@ -79,19 +83,21 @@ def _without_times(data: bytes) -> tuple[Any, io.BytesIO]:
     if not any(sign in written for sign in _SIGNS_OF_TIMES):
         return None, io.BytesIO(data)
     schema = json.loads(written)
-    header["meta"][_SCHEMA] = json.dumps(_as_numbers(schema)).encode()
-    made = io.BytesIO()
-    fastavro.schemaless_writer(made, _HEADER, header)
-    made.write(memoryview(data)[stream.tell() :])
-    made.seek(0)
-    return schema, made
+    header["meta"][_SCHEMA] = json.dumps(_remove_logical_times(schema)).encode()
+    replaced = io.BytesIO()
+    fastavro.schemaless_writer(replaced, _HEADER, header)
+    replaced.write(memoryview(data)[stream.tell() :])
+    replaced.seek(0)
+    return schema, replaced
 
 
-def _as_numbers(schema: Any) -> Any:
+def _remove_logical_times(schema: Any) -> Any:
     """An Avro schema without the logical types of dates and times."""
     if isinstance(schema, list):
-        return [_as_numbers(part) for part in schema]
+        return [_remove_logical_times(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     is_time = str(schema.get("logicalType", "")).startswith(_TIMES)
-    return {key: _as_numbers(value) for key, value in schema.items() if not (is_time and key == "logicalType")}
+    return {
+        key: _remove_logical_times(value) for key, value in schema.items() if not (is_time and key == "logicalType")
+    }

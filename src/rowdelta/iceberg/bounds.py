@@ -17,10 +17,10 @@ _LITTLE_ENDIAN: Final = {
 _AS_BYTES: Final = ("string", "binary", "fixed")
 
 
-def comparable(type_name: str, value: bytes | None) -> Any:
-    r"""A bound as a value that can be ordered; None where it is missing or says nothing.
+def decode_bound(type_name: str, value: bytes | None) -> Any:
+    r"""Converts a bound to a value that can be ordered; None if it is missing or has no meaning.
 
-    Bounds of floating-point columns leave out NaN, which is a key like any other, so they rule nothing out.
+    Bounds of floating-point columns omit NaN, which is a key like any other. So they exclude nothing.
 
     Examples:
         >>> comparable("long", (7).to_bytes(8, "little")), comparable("decimal(9, 2)", b"\xff")

@@ -1,4 +1,4 @@
-"""Branches: made, moved forward to a snapshot that is already there, and dropped."""
+"""Creates branches, moves them forward to an existing snapshot, and drops them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import CommitConflictError, InputError, RowDeltaError
-from rowdelta.iceberg.expire import added_files
+from rowdelta.iceberg.expire import find_added_files
 from rowdelta.iceberg.file_removal import delete_from_storage
 from rowdelta.iceberg.metadata_commit import commit_metadata
-from rowdelta.spark import JavaError, java_message
+from rowdelta.spark import JavaError, read_java_message
 
 if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
@@ -18,7 +18,7 @@ log: Final = logging.getLogger("rowdelta")
 
 
 def check_fast_forward(handle: TableHandle, branch: str, snapshot_id: int) -> None:
-    """Whether a branch can move to a snapshot without losing commits of its own.
+    """Refuses to move a branch to a snapshot if the branch would lose commits of its own.
 
     Raises:
         InputError: The name is a tag or of no branch, or the snapshot does not descend from the branch's head.
@@ -35,23 +35,23 @@ def check_fast_forward(handle: TableHandle, branch: str, snapshot_id: int) -> No
         raise InputError(
             f"branch {branch!r} has commits that {handle.branch!r} does not have, or the snapshots between them have "
             "expired: it cannot be moved forward to it",
-            hint=f"bring the commits of {branch!r} into {handle.branch!r} first, or start the branch anew from it",
+            hint=f"bring the commits of {branch!r} into {handle.branch!r} first, or drop the branch and start again",
         )
 
 
 def fast_forward(handle: TableHandle, branch: str, snapshot_id: int, start_id: int | None = None) -> bool:
-    """Moves a branch forward to a snapshot; False where it is there already.
+    """Moves a branch forward to a snapshot; False if it is already there.
 
-    The move is one atomic change of the table's metadata: a commit to the branch in between is seen, never lost.
+    The move is one atomic change of the table's metadata. A concurrent commit to the branch is detected, never lost.
 
     Args:
         handle: The table.
         branch: The branch.
         snapshot_id: The snapshot.
-        start_id: Where the branch must still be, an ancestor of the snapshot; left out, any ancestor will do.
+        start_id: The snapshot that the branch must still be at, an ancestor of the new one; default: any ancestor.
 
     Raises:
-        CommitConflictError: The branch is not where it must be any more.
+        CommitConflictError: The branch is no longer at `start_id`.
         InputError: It cannot move there; see `check_fast_forward`.
     """
 
@@ -71,12 +71,12 @@ def fast_forward(handle: TableHandle, branch: str, snapshot_id: int, start_id: i
     return True
 
 
-def _ancestors(handle: TableHandle, snapshot_id: int) -> set[int]:
-    return {known.id for known in handle.metadata.ancestors(handle.metadata.snapshots.get(snapshot_id))}
+def _find_ancestors(handle: TableHandle, snapshot_id: int) -> set[int]:
+    return {snapshot.id for snapshot in handle.metadata.ancestors(handle.metadata.snapshots.get(snapshot_id))}
 
 
 def create_branch(handle: TableHandle, branch: str) -> None:
-    """Makes a branch that starts at the head of the handle's own; of a table without snapshots, an empty one."""
+    """Creates a branch at the head of the handle's branch; an empty branch if the table has no snapshots."""
     head = handle.snapshot()
     snapshots = handle.java_table.manageSnapshots()
     if head is None:
@@ -87,39 +87,41 @@ def create_branch(handle: TableHandle, branch: str) -> None:
 
 
 def drop_branch(handle: TableHandle, name: str, *, start_id: int | None = None) -> None:
-    """Removes a branch; with the snapshot that it began at also those after it, and the files that these added.
+    """Removes a branch. Given the snapshot that it started at, also removes its later snapshots and their files.
 
-    It cleans up after something else, whose error must be seen: a failure here is logged.
+    It cleans up after another error, which the caller must see. So its own failure is only logged.
     """
     try:
-        _drop(handle, name, start_id)
+        _remove_branch(handle, name, start_id)
     except (RowDeltaError, *JavaError) as error:
-        log.warning("branch %s of %s, or some of its files, cannot be removed: %s", name, handle.name, _said(error))
+        log.warning(
+            "branch %s of %s, or some of its files, cannot be removed: %s", name, handle.name, _read_message(error)
+        )
 
 
-def _said(error: Exception) -> str:
-    return error.message if isinstance(error, RowDeltaError) else java_message(error)
+def _read_message(error: Exception) -> str:
+    return error.message if isinstance(error, RowDeltaError) else read_java_message(error)
 
 
-def _drop(handle: TableHandle, name: str, start_id: int | None) -> None:
+def _remove_branch(handle: TableHandle, name: str, start_id: int | None) -> None:
     gone: list[dict[str, Any]] = []
 
     def remove(builder: Any) -> Any | None:
-        """By metadata alone: Iceberg's expiry needs `gc.enabled`, and applies the age limits of all other branches."""
+        """Changes metadata only: Iceberg's expiry needs `gc.enabled` and also expires snapshots of other branches."""
         if name not in handle.metadata.branches:
             return None
-        mine = set() if start_id is None else _only_of(handle, name) - _ancestors(handle, start_id)
+        mine = set() if start_id is None else _find_own_snapshots(handle, name) - _find_ancestors(handle, start_id)
         gone[:] = [snapshot for snapshot in handle.whole_document()["snapshots"] if snapshot["snapshot-id"] in mine]
-        known = handle.java_table.operations().current()
-        return builder.removeRef(name).removeSnapshots([known.snapshot(snapshot_id) for snapshot_id in mine])
+        metadata = handle.java_table.operations().current()
+        return builder.removeRef(name).removeSnapshots([metadata.snapshot(snapshot_id) for snapshot_id in mine])
 
     if commit_metadata(handle, remove, f"branch {name!r} was removed") and gone:
-        delete_from_storage(handle, added_files(handle, gone))
+        delete_from_storage(handle, find_added_files(handle, gone))
 
 
-def _only_of(handle: TableHandle, branch: str) -> set[int]:
-    """The snapshots that only a branch has."""
+def _find_own_snapshots(handle: TableHandle, branch: str) -> set[int]:
+    """The snapshots that no other branch or tag has."""
     references = handle.metadata.references
-    others = [reference.snapshot_id for known, reference in references.items() if known != branch]
-    shared = {found for snapshot_id in others for found in _ancestors(handle, snapshot_id)}
-    return _ancestors(handle, references[branch].snapshot_id) - shared
+    others = [reference.snapshot_id for name, reference in references.items() if name != branch]
+    shared = {ancestor_id for snapshot_id in others for ancestor_id in _find_ancestors(handle, snapshot_id)}
+    return _find_ancestors(handle, references[branch].snapshot_id) - shared

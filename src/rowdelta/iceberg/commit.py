@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rowdelta.encoding import DeleteFileFacts, validate
 from rowdelta.iceberg.commit_attempt import CommitAttempt
 from rowdelta.iceberg.commit_retries import CommitRetries
-from rowdelta.spark import JavaError, java_message
+from rowdelta.spark import JavaError, read_java_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +22,8 @@ log: Final = logging.getLogger("rowdelta")
 
 
 @contextmanager
-def marked(handle: TableHandle, mark: CommitMark) -> Iterator[None]:
-    """Every commit inside carries the mark: it is there if and only if the commit is."""
+def mark_commits(handle: TableHandle, mark: CommitMark) -> Iterator[None]:
+    """Marks every commit inside the block. A mark is part of its commit: both are there, or neither is."""
     before, handle.mark = handle.mark, mark
     try:
         yield
@@ -32,11 +32,12 @@ def marked(handle: TableHandle, mark: CommitMark) -> Iterator[None]:
 
 
 def commit_change(handle: TableHandle, change: RowChange) -> Snapshot:
-    """Commits a change to the handle's branch, trying again when another writer was faster.
+    """Commits a change to the handle's branch, and tries again if another writer was faster.
 
     Raises:
         CommitConflictError: Validation failed, or other writers were faster too often. The files of the change are
-            gone. CommitStateUnknownError: The catalog did not answer; everything is left in place.
+            removed.
+        CommitStateUnknownError: The catalog did not answer. No file is removed.
     """
     for new in change.deletes:
         _check_delete(new)
@@ -52,17 +53,17 @@ def commit_change(handle: TableHandle, change: RowChange) -> Snapshot:
             _remove_files(handle, change)
         raise
     handle.catch_up()
-    show_to_spark(handle)
+    refresh_spark_cache(handle)
     assert attempt.snapshot is not None
     return attempt.snapshot
 
 
-def show_to_spark(handle: TableHandle) -> None:
-    """Makes Spark forget what it knew of the table; the commit has happened, so a failure here must not fail it."""
+def refresh_spark_cache(handle: TableHandle) -> None:
+    """Invalidates what Spark has cached of the table. The commit has happened, so a failure here is only logged."""
     try:
         handle.spark.catalog.refreshTable(handle.full_name)
     except JavaError as error:
-        log.warning("a cached query over %s cannot be computed again: %s", handle.name, java_message(error))
+        log.warning("a cached query over %s cannot be computed again: %s", handle.name, read_java_message(error))
 
 
 def _check_delete(new: NewDelete) -> None:

@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rowdelta.iceberg.commit_retries import LostRaceError
-from rowdelta.iceberg.row_change import Uncommitted
+from rowdelta.iceberg.row_change import UncommittedSnapshot
 from rowdelta.iceberg.snapshot_update import make_snapshot_update, use_calling_thread
 from rowdelta.iceberg.snapshots import parse_snapshot
 from rowdelta.iceberg.vector_manifests import VectorManifests
@@ -49,10 +49,10 @@ class CommitAttempt:
         self.asked = False
 
     def succeeds(self, retries: CommitRetries, wait: Callable[[], None]) -> bool:
-        """Whether the commit went through; False after a lost race that may be run again.
+        """Whether the commit succeeded; False if another writer was faster and another attempt is allowed.
 
         Args:
-            retries: What is left of them.
+            retries: How many attempts are left.
             wait: Returns when all files of the change are on storage.
         """
         try:
@@ -91,7 +91,7 @@ class CommitAttempt:
         self.snapshot = parse_snapshot(snapshot)
         self.in_doubt = self.asked = True
         operations.commit(base, metadata)
-        self.done = True  # first: at no moment may it look as if nothing could have been committed
+        self.done = True  # first, so that an interrupt never sees an attempt that is neither in doubt nor done
         self.in_doubt = False
         handle.io.discard(path for path in dict.fromkeys(self._written) if _get_file_name(path) not in needed)
 
@@ -113,7 +113,7 @@ class CommitAttempt:
         self._written += [snapshot["manifest-list"], *(record["manifest_path"] for record in mine)]
         wait()
         if validation is not None and validation.further is not None:
-            validation.further(Uncommitted(handle, listing, snapshot.get("parent-snapshot-id")))
+            validation.further(UncommittedSnapshot(handle, listing, snapshot.get("parent-snapshot-id")))
         # The snapshot must follow the metadata that it is committed to, even if another thread uses this table object.
         if snapshot["sequence-number"] != base.lastSequenceNumber() + 1:
             raise LostRaceError
@@ -125,7 +125,7 @@ class CommitAttempt:
         handle, update = self._handle, self._change.update
         if update is not None:
             update.check(handle, base)
-        start = manifests.mended(base)
+        start = manifests.restore_offsets(base)
         if update is not None:
             transaction = update.transaction(handle, base if start is None else start)
         elif start is not None:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import CommitConflictError, CommitStateUnknownError, RowDeltaError, TableError
-from rowdelta.spark import java_message, java_name
+from rowdelta.spark import read_java_message, read_java_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,14 +36,14 @@ class CommitRetries:
         """
         if in_doubt:
             raise CommitStateUnknownError(
-                f"the catalog did not say whether the commit took place: {java_message(error)}",
+                f"the catalog did not say whether the commit took place: {read_java_message(error)}",
                 hint="look at the table's newest snapshot before you run it again; no file was removed",
             ) from error
-        if not isinstance(error, LostRaceError) and java_name(error) != "CommitFailedException":
+        if not isinstance(error, LostRaceError) and read_java_name(error) != "CommitFailedException":
             raise _explain_failure(error, asked=asked) from error
         if self._left == 0 or time.monotonic() > self._deadline:
             raise CommitConflictError(
-                f"other writers were faster every time: {java_message(error)}",
+                f"other writers were faster every time: {read_java_message(error)}",
                 hint="run it again, or raise the table property commit.retry.num-retries",
             ) from error
         self._left -= 1
@@ -53,7 +53,7 @@ class CommitRetries:
 
 def _explain_failure(error: Exception, *, asked: bool) -> RowDeltaError:
     """Translates an error. `asked` says whether the catalog was already asked to commit."""
-    name, text = java_name(error), java_message(error)
+    name, text = read_java_name(error), read_java_message(error)
     if name == "ValidationException":
         return CommitConflictError(f"another writer changed the same data: {text}", hint="read again and run it again")
     what = "the commit failed" if asked else "the snapshot cannot be made, nothing was committed"

@@ -23,7 +23,7 @@ _NO_JSON_NUMBERS: Final = ("NaN", "Infinity", "-Infinity")
 
 @dataclass(frozen=True)
 class ContentFile:
-    """One data or delete file of a table, in the words of the Iceberg spec.
+    """One data or delete file of a table, with the names of the Iceberg spec.
 
     `content` is None for a data file. `partition` holds one JSON single value per field of the spec. Bounds are in
     Iceberg's binary single-value form, by field id.
@@ -52,7 +52,7 @@ class ContentFile:
 
     def to_json(self) -> str:
         """The form that Iceberg's `ContentFileParser` reads."""
-        content = next(name for name, known in _CONTENTS.items() if known is self.content)
+        content = next(name for name, value in _CONTENTS.items() if value is self.content)
         document = {
             "spec-id": self.spec_id,
             "content": content.upper().replace("-", "_"),  # the form that every Iceberg since 1.10 reads
@@ -61,12 +61,12 @@ class ContentFile:
             "partition": list(self.partition),
             "file-size-in-bytes": self.file_size_in_bytes,
             "record-count": self.record_count,
-            "column-sizes": _map(self.column_sizes),
-            "value-counts": _map(self.value_counts),
-            "null-value-counts": _map(self.null_value_counts),
-            "nan-value-counts": _map(self.nan_value_counts),
-            "lower-bounds": _map(_hex(self.lower_bounds)),
-            "upper-bounds": _map(_hex(self.upper_bounds)),
+            "column-sizes": _to_map(self.column_sizes),
+            "value-counts": _to_map(self.value_counts),
+            "null-value-counts": _to_map(self.null_value_counts),
+            "nan-value-counts": _to_map(self.nan_value_counts),
+            "lower-bounds": _to_map(_to_hex(self.lower_bounds)),
+            "upper-bounds": _to_map(_to_hex(self.upper_bounds)),
             "split-offsets": self.split_offsets,
             "equality-ids": self.equality_ids,
             "sort-order-id": self.sort_order_id,
@@ -89,12 +89,12 @@ class ContentFile:
             content=_CONTENTS[document["content"].lower().replace("_", "-")],
             spec_id=document["spec-id"],
             partition=tuple(document.get("partition", ())),
-            column_sizes=_unmap(document.get("column-sizes")),
-            value_counts=_unmap(document.get("value-counts")),
-            null_value_counts=_unmap(document.get("null-value-counts")),
-            nan_value_counts=_unmap(document.get("nan-value-counts")),
-            lower_bounds=_unhex(_unmap(document.get("lower-bounds"))),
-            upper_bounds=_unhex(_unmap(document.get("upper-bounds"))),
+            column_sizes=_from_map(document.get("column-sizes")),
+            value_counts=_from_map(document.get("value-counts")),
+            null_value_counts=_from_map(document.get("null-value-counts")),
+            nan_value_counts=_from_map(document.get("nan-value-counts")),
+            lower_bounds=_from_hex(_from_map(document.get("lower-bounds"))),
+            upper_bounds=_from_hex(_from_map(document.get("upper-bounds"))),
             split_offsets=document.get("split-offsets"),
             equality_ids=document.get("equality-ids"),
             sort_order_id=document.get("sort-order-id"),
@@ -114,11 +114,13 @@ def to_java(handle: TableHandle, file: ContentFile) -> Any:
 def from_java(handle: TableHandle, file: Any) -> ContentFile:
     """The plain value of one of Iceberg's file objects."""
     spec = handle.java_table.specs().get(file.specId())
-    return with_numbers(handle, ContentFile.from_json(handle.gateway.iceberg.ContentFileParser.toJson(file, spec)))
+    return convert_special_floats(
+        handle, ContentFile.from_json(handle.gateway.iceberg.ContentFileParser.toJson(file, spec))
+    )
 
 
-def with_numbers(handle: TableHandle, file: ContentFile) -> ContentFile:
-    """A file whose floating-point partition values are numbers: JSON has NaN and the infinities as texts."""
+def convert_special_floats(handle: TableHandle, file: ContentFile) -> ContentFile:
+    """Converts floating-point partition values to numbers: in JSON, NaN and the infinities are text."""
     if not any(value in _NO_JSON_NUMBERS for value in file.partition if isinstance(value, str)):
         return file
     metadata = handle.metadata
@@ -132,17 +134,17 @@ def with_numbers(handle: TableHandle, file: ContentFile) -> ContentFile:
     return replace(file, partition=tuple(values))
 
 
-def _map(values: Mapping[int, Any] | None) -> dict[str, list[Any]] | None:
+def _to_map(values: Mapping[int, Any] | None) -> dict[str, list[Any]] | None:
     return None if values is None else {"keys": list(values.keys()), "values": list(values.values())}
 
 
-def _unmap(document: dict[str, list[Any]] | None) -> dict[int, Any] | None:
+def _from_map(document: dict[str, list[Any]] | None) -> dict[int, Any] | None:
     return None if document is None else dict(zip(document["keys"], document["values"], strict=True))
 
 
-def _hex(values: Mapping[int, bytes] | None) -> dict[int, str] | None:
+def _to_hex(values: Mapping[int, bytes] | None) -> dict[int, str] | None:
     return None if values is None else {key: value.hex().upper() for key, value in values.items()}
 
 
-def _unhex(values: Mapping[int, str] | None) -> dict[int, bytes] | None:
+def _from_hex(values: Mapping[int, str] | None) -> dict[int, bytes] | None:
     return None if values is None else {key: bytes.fromhex(value) for key, value in values.items()}

@@ -1,4 +1,4 @@
-"""Making and dropping tables through Iceberg's own catalogs."""
+"""Creates and drops tables through Iceberg's own catalogs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowdelta.errors import TableError
 from rowdelta.iceberg.metadata_document import make_schema
-from rowdelta.spark import Gateway, JavaError, java_message, java_name
+from rowdelta.spark import Gateway, JavaError, read_java_message, read_java_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class NewTable:
-    """A table that is not there yet: where it would be, and how to make it."""
+    """A table to be created: its location, and the calls that create it."""
 
     def __init__(self, spark: SparkSession, name: str, fields: Sequence[Mapping[str, Any]]) -> None:
         self._gateway = Gateway(spark)
@@ -28,44 +28,46 @@ class NewTable:
             self._identifier = iceberg.spark.Spark3Util.identifierToTableIdentifier(parsed.identifier())
             self._schema = iceberg.SchemaParser.fromJson(json.dumps(make_schema(fields)))
         except JavaError as error:
-            raise _translated(name, error) from error
+            raise _translate_error(name, error) from error
 
     def exists(self) -> bool:
-        """Whether a table of this name is there."""
+        """Whether a table of this name exists."""
         return bool(self._catalog.tableExists(self._identifier))
 
     def location(self, wanted: str | None = None) -> str:
-        """The folder that it would get; nothing is made."""
+        """The folder that the catalog would give it. Nothing is created."""
         try:
-            return str(self._builder(wanted, {}).createTransaction().table().location())
+            return str(self._make_builder(wanted, {}).createTransaction().table().location())
         except JavaError as error:
-            raise _translated(self._name, error) from error
+            raise _translate_error(self._name, error) from error
 
     def create(self, location: str | None, properties: Mapping[str, str]) -> None:
-        """Makes it, empty and unpartitioned. Iceberg gives the columns ids of its own."""
+        """Creates the table, empty and unpartitioned. Iceberg assigns new column ids."""
         try:
-            self._builder(location, properties).create()
+            self._make_builder(location, properties).create()
         except JavaError as error:
-            raise _translated(self._name, error) from error
+            raise _translate_error(self._name, error) from error
 
     def drop(self) -> None:
-        """Takes it out of the catalog again; files that it does not own stay."""
+        """Removes the table from the catalog. No file is deleted."""
         self._catalog.dropTable(self._identifier, False)
 
-    def _builder(self, location: str | None, properties: Mapping[str, str]) -> Any:
+    def _make_builder(self, location: str | None, properties: Mapping[str, str]) -> Any:
         builder = self._catalog.buildTable(self._identifier, self._schema)
         if location is not None:
             builder = builder.withLocation(location)
         return builder.withProperties(self._gateway.string_map(properties))
 
 
-def _translated(name: str, error: Exception) -> TableError:
-    kind, text = java_name(error), java_message(error)
-    if "NoSuchNamespace" in kind:
+def _translate_error(name: str, error: Exception) -> TableError:
+    error_name, text = read_java_name(error), read_java_message(error)
+    if "NoSuchNamespace" in error_name:
         return TableError(f"cannot make {name}: {text}", hint="CREATE NAMESPACE first")
     if "custom location" in text:
         return TableError(
             f"cannot make {name}: {text}",
             hint="its catalog keeps each table in a folder of its own: leave location out",
         )
-    return TableError(f"cannot make {name}: {kind}: {text}", hint="is its catalog an Iceberg catalog of this session?")
+    return TableError(
+        f"cannot make {name}: {error_name}: {text}", hint="is its catalog an Iceberg catalog of this session?"
+    )

@@ -1,4 +1,4 @@
-"""The rows inside equality delete files, read by Iceberg's own reader as if the files were data.
+"""Reads the rows of delete files with Iceberg's own reader, as if the files were data.
 
 The files become the only data files of a table that exists in memory alone: its schema is the key columns, with the
 field ids of the real table, so that renamed, promoted and missing columns read as the Iceberg spec says.
@@ -32,26 +32,26 @@ _POSITION_FIELDS: Final[list[dict[str, Any]]] = [
 ]
 
 
-def delete_rows(
+def read_delete_keys(
     handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], field_ids: Iterable[int]
 ) -> DataFrame:
-    """The keys in some equality delete files, with the metadata column `_file` to tell them apart.
+    """The keys in some equality delete files, and the metadata column `_file`, which names the file.
 
     Args:
         handle: The table.
-        files: The snapshot that the entries are of.
+        files: The snapshot that has the entries.
         entries: The delete files.
-        field_ids: The key columns. They are all optional here: a file without one of them reads it as null.
+        field_ids: The key columns. All of them are optional in the frame: a file without one of them reads as null.
     """
-    return _file_rows(handle, files, entries, _pruned(_all_fields(handle), set(field_ids)))
+    return _read_rows(handle, files, entries, _prune_fields(_list_fields(handle), set(field_ids)))
 
 
-def position_rows(handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry]) -> DataFrame:
+def read_positions(handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry]) -> DataFrame:
     """The `file_path` and `pos` in some position delete files."""
-    return _file_rows(handle, files, entries, _POSITION_FIELDS)
+    return _read_rows(handle, files, entries, _POSITION_FIELDS)
 
 
-def _file_rows(
+def _read_rows(
     handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], fields: list[dict[str, Any]]
 ) -> DataFrame:
     wanted = {entry.path for entry in entries}
@@ -59,14 +59,14 @@ def _file_rows(
     records = []
     for manifest in files.listing.records:
         if manifest["manifest_path"] in manifests:
-            location, size, count = _data_manifest(handle, manifest["manifest_path"], wanted)
-            records.append(_list_record(manifest, location, size, count))
+            location, size, count = _write_data_manifest(handle, manifest["manifest_path"], wanted)
+            records.append(_make_list_record(manifest, location, size, count))
     listing = replace(files.listing, records=records)
     return read_java_table(handle, make_static_table(handle, _describe_files(handle, files, fields), listing))
 
 
-def _all_fields(handle: TableHandle) -> list[dict[str, Any]]:
-    """Every top-level column that the table has or had; of several versions the newest, the current schema first."""
+def _list_fields(handle: TableHandle) -> list[dict[str, Any]]:
+    """Every top-level column that the table has or had, in its newest version; the current schema counts as newest."""
     document = handle.document
     schemas = sorted(
         document["schemas"], key=lambda s: (s["schema-id"] == document["current-schema-id"], s["schema-id"])
@@ -75,24 +75,24 @@ def _all_fields(handle: TableHandle) -> list[dict[str, Any]]:
     return list(newest.values())
 
 
-def _pruned(fields: list[dict[str, Any]], wanted: set[int]) -> list[dict[str, Any]]:
-    """The fields of some ids, and the structs around them; optional, without defaults, under names of their own."""
-    kept = []
+def _prune_fields(fields: list[dict[str, Any]], wanted: set[int]) -> list[dict[str, Any]]:
+    """Keeps the fields of some ids and the structs around them: optional, without defaults, under unique names."""
+    pruned = []
     for column in fields:
         inner = column["type"]
         if column["id"] in wanted:
-            kept.append({"id": column["id"], "name": f"f{column['id']}", "required": False, "type": inner})
+            pruned.append({"id": column["id"], "name": f"f{column['id']}", "required": False, "type": inner})
         elif isinstance(inner, dict) and inner["type"] == "struct":
-            nested = _pruned(inner["fields"], wanted)
+            nested = _prune_fields(inner["fields"], wanted)
             if nested:
                 struct = {"type": "struct", "fields": nested}
-                kept.append({"id": column["id"], "name": f"f{column['id']}", "required": False, "type": struct})
-    return kept
+                pruned.append({"id": column["id"], "name": f"f{column['id']}", "required": False, "type": struct})
+    return pruned
 
 
-def column_path(handle: TableHandle, field_id: int) -> str:
-    """How SQL refers to a key column in the frame of `delete_rows`."""
-    path = _path(_all_fields(handle), field_id)
+def find_column_path(handle: TableHandle, field_id: int) -> str:
+    """The SQL of a key column in the frame of `read_delete_keys`."""
+    path = _find_path(_list_fields(handle), field_id)
     if path is None:
         raise TableError(
             f"no schema of {handle.name} has a column with id {field_id}", hint="an equality delete names it"
@@ -100,27 +100,27 @@ def column_path(handle: TableHandle, field_id: int) -> str:
     return ".".join(path)
 
 
-def _path(fields: list[dict[str, Any]], field_id: int) -> list[str] | None:
+def _find_path(fields: list[dict[str, Any]], field_id: int) -> list[str] | None:
     for column in fields:
         if column["id"] == field_id:
             return [f"f{field_id}"]
         if isinstance(column["type"], dict) and column["type"]["type"] == "struct":
-            inner = _path(column["type"]["fields"], field_id)
+            inner = _find_path(column["type"]["fields"], field_id)
             if inner is not None:
                 return [f"f{column['id']}", *inner]
     return None
 
 
-def _data_manifest(handle: TableHandle, path: str, wanted: set[str]) -> tuple[str, int, int]:
-    """A data manifest over the wanted delete files of a delete manifest: where it is, its length, its count."""
+def _write_data_manifest(handle: TableHandle, path: str, wanted: set[str]) -> tuple[str, int, int]:
+    """Writes a data manifest with some delete files of a delete manifest; returns its location, size and file count."""
     avro = handle.manifests.read(path)
     schema = copy.deepcopy(avro.schema)
-    data_file = next(known for known in schema["fields"] if known["name"] == "data_file")["type"]
-    partition = next(known for known in data_file["fields"] if known["name"] == "partition")
+    data_file = next(column for column in schema["fields"] if column["name"] == "data_file")["type"]
+    partition = next(column for column in data_file["fields"] if column["name"] == "partition")
     partition["type"]["fields"] = []
-    names = [known["name"] for known in data_file["fields"]]
+    names = [column["name"] for column in data_file["fields"]]
     records = [
-        {**record, "status": 1, "data_file": _as_data(record["data_file"], names)}
+        {**record, "status": 1, "data_file": _convert_to_data(record["data_file"], names)}
         for record in avro.records
         if record["data_file"]["file_path"] in wanted
     ]
@@ -132,12 +132,12 @@ def _data_manifest(handle: TableHandle, path: str, wanted: set[str]) -> tuple[st
     return location, len(data), len(records)
 
 
-def _as_data(file: dict[str, Any], names: list[str]) -> dict[str, Any]:
-    kept: dict[str, Any] = {name: file.get(name) if name in _KEPT else None for name in names}
-    return kept | {"content": 0, "partition": {}}
+def _convert_to_data(file: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {name: file.get(name) if name in _KEPT else None for name in names}
+    return values | {"content": 0, "partition": {}}
 
 
-def _list_record(manifest: dict[str, Any], location: str, size: int, count: int) -> dict[str, Any]:
+def _make_list_record(manifest: dict[str, Any], location: str, size: int, count: int) -> dict[str, Any]:
     return {
         **manifest,
         "manifest_path": location,

@@ -1,4 +1,4 @@
-"""Every live delete file of a snapshot as a DataFrame, with the number of data files that it can still apply to."""
+"""Lists the live delete files of a snapshot, with the number of data files that each may still apply to."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowdelta.iceberg.delete_index import Inventory, take_inventory
-from rowdelta.iceberg.puffin_footers import only_blob
-from rowdelta.spark import arrow_frame, shown
+from rowdelta.iceberg.delete_index import DeleteFileIndex, build_delete_index
+from rowdelta.iceberg.puffin_footers import read_only_blob_metadata
+from rowdelta.spark import format_value, make_frame_from_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,29 +49,29 @@ def list_delete_files(handle: TableHandle, snapshot_id: int | None = None) -> Da
     `content_offset`, `spec_id` and `snapshot_id`.
     """
     snapshot = handle.snapshot(snapshot_id)
-    inventory = Inventory(handle.metadata, [], []) if snapshot is None else take_inventory(handle, snapshot)
+    inventory = DeleteFileIndex(handle.metadata, [], []) if snapshot is None else build_delete_index(handle, snapshot)
     rows = [
-        _row(handle, delete, len(matched))
+        _make_row(handle, delete, len(matched))
         for delete, matched in zip(inventory.deletes, inventory.matches(), strict=True)
     ]
     rows.sort(key=lambda row: (row["sequence"], row["path"], row["content_offset"] or 0))
-    return arrow_frame(handle.spark, pa.Table.from_pylist(rows, SCHEMA))
+    return make_frame_from_arrow(handle.spark, pa.Table.from_pylist(rows, SCHEMA))
 
 
-def _row(handle: TableHandle, delete: LiveDelete, applies_to: int) -> dict[str, Any]:
+def _make_row(handle: TableHandle, delete: LiveDelete, applies_to: int) -> dict[str, Any]:
     entry = delete.entry
     return {
         "path": entry.path,
         "content": entry.content.value,
-        "encoding": encoding_of(handle, entry).shown(entry.content),
+        "encoding": read_encoding(handle, entry).shown(entry.content),
         "records": entry.record_count,
         "bytes": delete.size_in_bytes,
         "sequence": entry.sequence_number,
-        "partition": partition_text(handle.metadata, entry.spec_id, entry.partition),
+        "partition": format_partition(handle.metadata, entry.spec_id, entry.partition),
         "applies_to": applies_to,
         "dangling": applies_to == 0,
         "format": entry.file_format.lower(),
-        "key": _key_names(handle.metadata, entry),
+        "key": _list_key_names(handle.metadata, entry),
         "referenced_data_file": entry.referenced_data_file,
         "content_offset": entry.content_offset,
         "spec_id": entry.spec_id,
@@ -79,22 +79,24 @@ def _row(handle: TableHandle, delete: LiveDelete, applies_to: int) -> dict[str, 
     }
 
 
-def encoding_of(handle: TableHandle, entry: DeleteEntry) -> DeleteEncoding:
-    """The encoding of a delete file: where its manifest has lost it, the footer of a Puffin file tells."""
+def read_encoding(handle: TableHandle, entry: DeleteEntry) -> DeleteEncoding:
+    """The encoding of a delete file. Where its manifest no longer has it, the footer of the Puffin file does."""
     unknown = entry.is_vector and entry.encoding_id is None
-    return entry.encoding(only_blob(handle, entry.path, entry.file_size_in_bytes).type if unknown else None)
+    return entry.encoding(
+        read_only_blob_metadata(handle, entry.path, entry.file_size_in_bytes).type if unknown else None
+    )
 
 
-def partition_text(metadata: TableMetadata, spec_id: int, partition: tuple[Any, ...]) -> str | None:
+def format_partition(metadata: TableMetadata, spec_id: int, partition: tuple[Any, ...]) -> str | None:
     """`region=EU/day=2024-01-01`, with the fields of the file's own spec; None where the spec has none."""
     spec = metadata.specs[spec_id]
     if spec.is_unpartitioned:
         return None
     parts = zip(spec.fields, metadata.partition_types[spec_id], partition, strict=True)
-    return "/".join(f"{part.name}={shown(kind, value)}" for part, kind, value in parts)
+    return "/".join(f"{part.name}={format_value(type_name, value)}" for part, type_name, value in parts)
 
 
-def _key_names(metadata: TableMetadata, entry: DeleteEntry) -> list[str] | None:
-    """The names of the equality columns; a dropped column shows as its id."""
+def _list_key_names(metadata: TableMetadata, entry: DeleteEntry) -> list[str] | None:
+    """The names of the equality columns; the id of a dropped column."""
     columns = metadata.schema.by_id
     return [columns[i].name if i in columns else f"#{i}" for i in entry.equality_ids] or None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
 
 
-class Inventory:
+class DeleteFileIndex:
     """The live files of a snapshot."""
 
     def __init__(self, metadata: TableMetadata, data: Sequence[LiveData], deletes: Sequence[LiveDelete]) -> None:
@@ -43,7 +43,7 @@ class Inventory:
         self._paths = {file.path: index for index, file in enumerate(data)}
         self._ages = np.array([file.sequence_number for file in data], dtype=np.int64)
         self._order = np.argsort(self._ages, kind="stable")
-        self._scopes = self._scope_members()
+        self._scopes = self._group_by_partition()
         self._with_vector = np.zeros(len(data), dtype=bool)
         vectors = [self._paths.get(d.entry.referenced_data_file or "") for d in deletes if d.entry.is_deletion_vector]
         self._with_vector[[index for index in vectors if index is not None]] = True
@@ -53,54 +53,54 @@ class Inventory:
         """For each delete, in order, the indices of the data files that it may apply to."""
         for delete in self.deletes:
             if delete.entry.content is FileContent.EQUALITY:
-                yield self._of_equality(delete)
+                yield self._match_equality(delete)
             else:
-                yield self._of_positions(delete.entry)
+                yield self._match_positions(delete.entry)
 
     def applicable(self) -> Iterator[tuple[DeleteEntry, npt.NDArray[np.int64]]]:
         """Each delete with the indices of the data files that it may apply to."""
         return zip((delete.entry for delete in self.deletes), self.matches(), strict=True)
 
-    def _scope_members(self) -> dict[Any, npt.NDArray[np.int64]]:
+    def _group_by_partition(self) -> dict[Any, npt.NDArray[np.int64]]:
         """The data files of each partition, oldest first."""
         members: dict[Any, list[int]] = defaultdict(list)
         for index in self._order.tolist():
-            members[scope(self.data[index].spec_id, self.data[index].partition)].append(index)
-        return {place: np.array(found, dtype=np.int64) for place, found in members.items()}
+            members[partition_key(self.data[index].spec_id, self.data[index].partition)].append(index)
+        return {place: np.array(indices, dtype=np.int64) for place, indices in members.items()}
 
-    def _older(self, members: npt.NDArray[np.int64], sequence_number: int, side: Any) -> npt.NDArray[np.int64]:
+    def _keep_older(self, members: npt.NDArray[np.int64], sequence_number: int, side: Any) -> npt.NDArray[np.int64]:
         return members[: np.searchsorted(self._ages[members], sequence_number, side)]
 
-    def _of_positions(self, entry: DeleteEntry) -> npt.NDArray[np.int64]:
+    def _match_positions(self, entry: DeleteEntry) -> npt.NDArray[np.int64]:
         nothing = np.empty(0, dtype=np.int64)
         if entry.referenced_data_file is not None:
             index = self._paths.get(entry.referenced_data_file)
-            found = nothing if index is None else np.array([index], dtype=np.int64)
+            candidates = nothing if index is None else np.array([index], dtype=np.int64)
         else:
-            found = self._scopes.get(scope(entry.spec_id, entry.partition), nothing)
-        found = self._older(found, entry.sequence_number, "right")
+            candidates = self._scopes.get(partition_key(entry.spec_id, entry.partition), nothing)
+        candidates = self._keep_older(candidates, entry.sequence_number, "right")
         # A deletion vector replaces the position deletes of its file.
-        return found if entry.is_deletion_vector else found[~self._with_vector[found]]
+        return candidates if entry.is_deletion_vector else candidates[~self._with_vector[candidates]]
 
-    def _of_equality(self, delete: LiveDelete) -> npt.NDArray[np.int64]:
+    def _match_equality(self, delete: LiveDelete) -> npt.NDArray[np.int64]:
         entry = delete.entry
         everywhere = entry.spec_id in self._global_specs
-        place = scope(entry.spec_id, entry.partition)
-        found = self._order if everywhere else self._scopes.get(place, np.empty(0, dtype=np.int64))
-        found = self._older(found, entry.sequence_number, "left")
+        place = partition_key(entry.spec_id, entry.partition)
+        candidates = self._order if everywhere else self._scopes.get(place, np.empty(0, dtype=np.int64))
+        candidates = self._keep_older(candidates, entry.sequence_number, "left")
         for field_id in entry.equality_ids:
             column = self._columns.get(field_id)
-            if column is not None and isinstance(column.type, str) and len(found):
-                found = found[self._rank(column).may_match(delete.metrics.get(field_id), found)]
-        return found
+            if column is not None and isinstance(column.type, str) and len(candidates):
+                candidates = candidates[self._rank_column(column).may_match(delete.metrics.get(field_id), candidates)]
+        return candidates
 
-    def _rank(self, column: Field) -> RankedColumn:
+    def _rank_column(self, column: Field) -> RankedColumn:
         if column.id not in self._ranked:
             self._ranked[column.id] = RankedColumn(column, self.data, self.deletes)
         return self._ranked[column.id]
 
 
-def scope(spec_id: int, partition: tuple[Any, ...]) -> tuple[Any, ...]:
+def partition_key(spec_id: int, partition: tuple[Any, ...]) -> tuple[Any, ...]:
     """A partition of a spec as a key.
 
     A NaN is itself.
@@ -109,34 +109,34 @@ def scope(spec_id: int, partition: tuple[Any, ...]) -> tuple[Any, ...]:
         >>> scope(0, (2, float("nan"), None))
         (0, 2, 'NaN', None)
     """
-    return (spec_id, *map(_plain, partition))
+    return (spec_id, *map(_make_comparable, partition))
 
 
-def _plain(value: Any) -> Any:
+def _make_comparable(value: Any) -> Any:
     if isinstance(value, uuid.UUID):
         return value.bytes
     return "NaN" if value != value else value  # noqa: PLR0124 - only NaN differs
 
 
-def take_inventory(handle: TableHandle, snapshot: Snapshot) -> Inventory:
+def build_delete_index(handle: TableHandle, snapshot: Snapshot) -> DeleteFileIndex:
     """Reads the manifests of a snapshot.
 
     An old snapshot of format version 1 may lack a manifest list. Its index is empty.
     """
     if snapshot.manifest_list is None:
-        return Inventory(handle.metadata, [], [])
-    return inventory_of(handle, handle.manifests.read(snapshot.manifest_list))
+        return DeleteFileIndex(handle.metadata, [], [])
+    return index_manifest_list(handle, handle.manifests.read(snapshot.manifest_list))
 
 
-def inventory_of(handle: TableHandle, listing: AvroFile) -> Inventory:
+def index_manifest_list(handle: TableHandle, listing: AvroFile) -> DeleteFileIndex:
     """Reads the manifests of a manifest list."""
     manifests = listing.records
     handle.manifests.fetch(manifests)
     deletes = read_live_deletes(handle, manifests)
-    return Inventory(handle.metadata, read_live_data(handle, manifests, deletes), deletes)
+    return DeleteFileIndex(handle.metadata, read_live_data(handle, manifests, deletes), deletes)
 
 
-def later_deletes(
+def find_later_deletes(
     handle: TableHandle, read: SnapshotFiles, newer: SnapshotFiles, paths: Collection[str]
 ) -> list[DeleteEntry]:
     """Deletes of a newer snapshot that came after an older one, and may apply to some data files of the older one.
@@ -154,7 +154,7 @@ def later_deletes(
     deletes = [delete for delete in read_live_deletes(handle, manifests) if delete.entry.sequence_number > age]
     if not deletes:
         return []
-    matches = Inventory(
+    matches = DeleteFileIndex(
         handle.metadata, read_live_data(handle, read.listing.records, deletes, paths), deletes
     ).matches()
     # The handle's metadata may be older than a partition spec. Where a delete of that spec applies is then unknown.

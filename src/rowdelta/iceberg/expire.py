@@ -1,7 +1,8 @@
-"""Expiring snapshots: Iceberg decides which ones, and files go when no snapshot that stays can reach them.
+"""Expires snapshots. Iceberg decides which ones; a file is removed if no remaining snapshot can reach it.
 
-The incremental clean-up of Iceberg's core library looks at removed entries alone, and a Puffin file may hold other
-vectors that are live. So files are removed here as Iceberg's Spark action does it: by what is still reachable.
+The incremental clean-up of Iceberg's core library considers removed entries only, but the Puffin file of a removed
+entry may hold other, live vectors. So rowdelta removes files as Iceberg's Spark action does: those that no snapshot can
+reach.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pyspark.sql import DataFrame
 from rowdelta.errors import TableError
 from rowdelta.iceberg.manifest_entries import ADDED, DELETED
 from rowdelta.iceberg.table_state import read_metadata_document
-from rowdelta.spark import JavaError, java_message, java_name
+from rowdelta.spark import JavaError, read_java_message, read_java_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
 
 GC_ENABLED: Final = "gc.enabled"
-# As Iceberg's action names them; the rest are statistics.
+# By the names of Iceberg's action; all others are statistics.
 _KINDS: Final = {
     "DATA": "data",
     "POSITION_DELETES": "deletes",
@@ -35,7 +36,7 @@ _KINDS: Final = {
 
 @dataclass(frozen=True)
 class ExpiredFiles:
-    """Files that only expired snapshots need, by kind; data and delete files with their sizes, 0 if not known."""
+    """Files that only expired snapshots need, by type. Data and delete files have their sizes, 0 if unknown."""
 
     data: dict[str, int] = field(default_factory=dict)
     deletes: dict[str, int] = field(default_factory=dict)
@@ -45,8 +46,8 @@ class ExpiredFiles:
 
     @property
     def by_kind(self) -> dict[str, tuple[str, ...]]:
-        """The paths, by the name of their kind here."""
-        return {kind.name: tuple(getattr(self, kind.name)) for kind in fields(self)}
+        """The paths, by the name of the field."""
+        return {column.name: tuple(getattr(self, column.name)) for column in fields(self)}
 
     @property
     def metadata_files(self) -> int:
@@ -72,13 +73,13 @@ def plan_expiry(handle: TableHandle, older_than_ms: int | None, retain_last: int
     transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
     after = read_metadata_document(handle.gateway, transaction.table().operations().current())
     before = handle.whole_document()
-    return expiry_between(before, after), expired_files(handle, before, after)
+    return compare_documents(before, after), find_expired_files(handle, before, after)
 
 
 def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> ExpiredFiles:
     """Expires snapshots, and finds every file that only these needed, by Iceberg's Spark action.
 
-    The files are the caller's to remove: nobody would find them afterwards.
+    The caller must remove the files: they cannot be found afterwards.
     """
     gateway = handle.gateway
     try:
@@ -87,12 +88,12 @@ def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int 
             action = action.expireOlderThan(older_than_ms)
         if retain_last is not None:
             action = action.retainLast(retain_last)
-        found = DataFrame(action.expireFiles().toDF(), handle.spark).select("path", "type").toArrow()
+        table = DataFrame(action.expireFiles().toDF(), handle.spark).select("path", "type").toArrow()
     except JavaError as error:
-        raise _failed(error) from error
-    paths: dict[str, list[str]] = {kind: [] for kind in _KINDS.values()}
-    for path, kind in zip(*(column.to_pylist() for column in found.columns), strict=True):
-        paths[_KINDS.get(kind, "statistics")].append(path)
+        raise _translate_error(error) from error
+    paths: dict[str, list[str]] = {file_type: [] for file_type in _KINDS.values()}
+    for path, file_type in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        paths[_KINDS.get(file_type, "statistics")].append(path)
     return ExpiredFiles(
         data=dict.fromkeys(paths["data"], 0),
         deletes=dict.fromkeys(paths["deletes"], 0),
@@ -112,19 +113,19 @@ def expire_own(
     """Expires snapshots of a table whose data files belong to someone else.
 
     `before` is the metadata with every snapshot. The files to remove are metadata and delete files in the table's own
-    folders; no data file is ever among them.
+    folders, never data files.
     """
     transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
     try:
         transaction.commitTransaction()
     except JavaError as error:
-        raise _failed(error) from error
+        raise _translate_error(error) from error
     handle.refresh()
     after = handle.whole_document()
-    return own_files(expired_files(handle, before, after), folders)
+    return select_own_files(find_expired_files(handle, before, after), folders)
 
 
-def own_files(files: ExpiredFiles, folders: Sequence[str]) -> ExpiredFiles:
+def select_own_files(files: ExpiredFiles, folders: Sequence[str]) -> ExpiredFiles:
     """The files in some folders that are not data."""
 
     def mine(paths: Iterable[str]) -> tuple[str, ...]:
@@ -145,10 +146,10 @@ def is_under(folder: str, path: str) -> bool:
         >>> is_under("/w/db/t", "file:/w/db/t/metadata/a.avro"), is_under("/w/db/t", "/w/db/t2/a.avro")
         (True, False)
     """
-    return _plain(path).startswith(f"{_plain(folder).rstrip('/')}/")
+    return _remove_scheme(path).startswith(f"{_remove_scheme(folder).rstrip('/')}/")
 
 
-def _plain(path: str) -> str:
+def _remove_scheme(path: str) -> str:
     return "/" + path.removeprefix("file:").lstrip("/") if path.startswith(("file:", "/")) else path
 
 
@@ -171,32 +172,32 @@ def _expire_in_transaction(handle: TableHandle, older_than_ms: int | None, retai
         if setting is not None:
             transaction.updateProperties().set(GC_ENABLED, setting).commit()
     except JavaError as error:
-        raise _failed(error) from error
+        raise _translate_error(error) from error
     return transaction
 
 
-def expiry_between(before: dict[str, Any], after: dict[str, Any]) -> Expiry:
-    """What one state of the metadata has and a later one has not."""
-    kept = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
+def compare_documents(before: dict[str, Any], after: dict[str, Any]) -> Expiry:
+    """The snapshots and references that a later state of the metadata no longer has."""
+    remaining = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
     return Expiry(
-        tuple(s["snapshot-id"] for s in before.get("snapshots", []) if s["snapshot-id"] not in kept),
+        tuple(s["snapshot-id"] for s in before.get("snapshots", []) if s["snapshot-id"] not in remaining),
         tuple(sorted(before.get("refs", {}).keys() - after.get("refs", {}).keys())),
     )
 
 
-def expired_files(handle: TableHandle, before: dict[str, Any], after: dict[str, Any]) -> ExpiredFiles:
-    """The files that snapshots which are gone needed and that none of the others can reach."""
+def find_expired_files(handle: TableHandle, before: dict[str, Any], after: dict[str, Any]) -> ExpiredFiles:
+    """The files that removed snapshots needed and that no remaining snapshot can reach."""
     kept_ids = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
     gone = [s for s in before.get("snapshots", []) if s["snapshot-id"] not in kept_ids]
-    gone_manifests = _manifests(handle, gone)
-    kept_manifests = _manifests(handle, after.get("snapshots", [])) if gone_manifests else {}
+    gone_manifests = _read_manifest_lists(handle, gone)
+    kept_manifests = _read_manifest_lists(handle, after.get("snapshots", [])) if gone_manifests else {}
     only_gone = {path: manifest for path, manifest in gone_manifests.items() if path not in kept_manifests}
     data: dict[str, int] = {}
     deletes: dict[str, int] = {}
     for manifest in only_gone.values():
-        (deletes if manifest.get("content") else data).update(_live_files(handle, manifest))
+        (deletes if manifest.get("content") else data).update(_read_live_files(handle, manifest))
     for manifest in kept_manifests.values() if data or deletes else ():
-        for path in _live_files(handle, manifest):
+        for path in _read_live_files(handle, manifest):
             data.pop(path, None)
             deletes.pop(path, None)
     kept_lists = {snapshot.get("manifest-list") for snapshot in after.get("snapshots", [])}
@@ -205,48 +206,48 @@ def expired_files(handle: TableHandle, before: dict[str, Any], after: dict[str, 
         deletes=deletes,
         manifests=tuple(only_gone),
         manifest_lists=tuple({s["manifest-list"] for s in gone if "manifest-list" in s} - kept_lists),
-        statistics=tuple(sorted(_statistics(before) - _statistics(after))),
+        statistics=tuple(sorted(_list_statistics(before) - _list_statistics(after))),
     )
 
 
-def added_files(handle: TableHandle, gone: Sequence[dict[str, Any]]) -> list[str]:
-    """The files that snapshots which are gone had added, metadata included, and that no later snapshot took over.
+def find_added_files(handle: TableHandle, gone: Sequence[dict[str, Any]]) -> list[str]:
+    """The files that removed snapshots added, metadata included, unless a later snapshot still needs them.
 
-    Older snapshots cannot know these files, so they are not looked at, and no file of theirs is among them.
+    Older snapshots cannot refer to these files, so they are not read.
     """
     ids = {snapshot["snapshot-id"] for snapshot in gone}
     oldest = min(snapshot.get("sequence-number", 0) for snapshot in gone)
     later = [s for s in handle.whole_document().get("snapshots", []) if s.get("sequence-number", 0) >= oldest]
-    added = {path: m for path, m in _manifests(handle, gone).items() if m["added_snapshot_id"] in ids}
+    added = {path: m for path, m in _read_manifest_lists(handle, gone).items() if m["added_snapshot_id"] in ids}
     files = {
         record["data_file"]["file_path"]
         for path in added
         for record in handle.manifests.read(path).records
         if record["status"] == ADDED
     }
-    for path, manifest in _manifests(handle, later).items():
+    for path, manifest in _read_manifest_lists(handle, later).items():
         added.pop(path, None)
         if (manifest.get("sequence_number") or 0) >= oldest:
-            files -= _live_files(handle, manifest).keys()
+            files -= _read_live_files(handle, manifest).keys()
     return [*files, *added, *(snapshot["manifest-list"] for snapshot in gone)]
 
 
-def _manifests(handle: TableHandle, snapshots: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+def _read_manifest_lists(handle: TableHandle, snapshots: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    manifests: dict[str, dict[str, Any]] = {}
     for snapshot in snapshots:
         if "manifest-list" in snapshot:
             for record in handle.manifests.read(snapshot["manifest-list"]).records:
-                found[record["manifest_path"]] = record
-    return found
+                manifests[record["manifest_path"]] = record
+    return manifests
 
 
-def _live_files(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, int]:
+def _read_live_files(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, int]:
     records = handle.manifests.read(manifest["manifest_path"]).records
     files = [record["data_file"] for record in records if record["status"] != DELETED]
     return {file["file_path"]: file["file_size_in_bytes"] for file in files}
 
 
-def _statistics(document: dict[str, Any]) -> set[str]:
+def _list_statistics(document: dict[str, Any]) -> set[str]:
     return {
         file["statistics-path"]
         for name in ("statistics", "partition-statistics")
@@ -255,5 +256,5 @@ def _statistics(document: dict[str, Any]) -> set[str]:
     }
 
 
-def _failed(error: Exception) -> TableError:
-    return TableError(f"snapshots cannot be expired: {java_name(error)}: {java_message(error)}")
+def _translate_error(error: Exception) -> TableError:
+    return TableError(f"snapshots cannot be expired: {read_java_name(error)}: {read_java_message(error)}")

@@ -1,4 +1,4 @@
-"""Bytes in and out through a table's FileIO."""
+"""Reads and writes bytes through a table's FileIO."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rowdelta.errors import TableError
-from rowdelta.spark import Errand, Py4JJavaError, drop
+from rowdelta.spark import PooledTask, Py4JJavaError, cancel_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,8 +19,8 @@ X = TypeVar("X")
 Y = TypeVar("Y")
 log: Final = logging.getLogger("rowdelta")
 
-# An answer of py4j beyond 8,192 characters is sent in two parts, and the second waits 40 ms for TCP to acknowledge the
-# first. Bytes travel as base64, so this many fit into one part; large data go through a file.
+# py4j sends an answer of more than 8,192 characters in two parts, and the second waits 40 ms until TCP acknowledges the
+# first. Bytes are sent as base64, so this many fit into one part. Large data goes through a file.
 PIECE: Final = 6_000
 _LARGE: Final = 50 * PIECE
 
@@ -42,7 +42,7 @@ class FileIO:
         try:
             return int(self._io.newInputFile(path).getLength())
         except Py4JJavaError as error:
-            raise _unreadable(path, error) from error
+            raise _make_read_error(path, error) from error
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """A file's bytes, or a range of them; a range beyond the end is an error."""
@@ -58,7 +58,7 @@ class FileIO:
             finally:
                 stream.close()
         except Py4JJavaError as error:
-            raise _unreadable(path, error) from error
+            raise _make_read_error(path, error) from error
         if length is not None and len(data) != length:
             raise TableError(f"{path} ends after {offset + len(data)} bytes, {offset + length} were expected")
         return data
@@ -68,7 +68,7 @@ class FileIO:
         try:
             stream = self._io.newOutputFile(path).create()
         except Py4JJavaError as error:
-            raise _unwritable(path, error) from error
+            raise _make_write_error(path, error) from error
         try:
             try:
                 if self._gateway is not None and len(data) > _LARGE:
@@ -80,7 +80,7 @@ class FileIO:
         except BaseException as error:  # an interrupt, too
             self.discard([path])
             if isinstance(error, Py4JJavaError):
-                raise _unwritable(path, error) from error
+                raise _make_write_error(path, error) from error
             if isinstance(error, OSError):  # of the file that large data go through
                 raise TableError(f"cannot write {path}: {error}") from error
             raise
@@ -89,10 +89,10 @@ class FileIO:
     def writing(self, contents: Mapping[str, bytes]) -> Iterator[Callable[[], None]]:
         """Writes new files while the caller does something else.
 
-        Gives a function that returns when all are there, and raises what kept one from it; at the end of the block none
-        is being written any more, unless an interrupt did not wait for it.
+        Yields a function that returns when all files are written, and raises the error of one that is not. After the
+        block no file is still being written, unless an interrupt did not wait for it.
         """
-        errands = [Errand(partial(self.write, path, data)) for path, data in contents.items()]
+        errands = [PooledTask(partial(self.write, path, data)) for path, data in contents.items()]
 
         def finish() -> None:
             for errand in errands:
@@ -101,18 +101,18 @@ class FileIO:
         try:
             yield finish
         finally:
-            drop(errands)
+            cancel_tasks(errands)
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Removes files; one that is already gone is fine."""
+        """Removes files. One that does not exist is not an error."""
         for path in paths:
             self._delete(path)
 
     def discard(self, paths: Iterable[str]) -> int:
-        """Removes files that nothing refers to, as far as it can be done: one that stays is an orphan, and no error.
+        """Removes files that nothing refers to. One that cannot be removed is an orphan, not an error.
 
         Returns:
-            How many are gone.
+            How many files were removed.
         """
         gone = 0
         for path in paths:
@@ -128,15 +128,15 @@ class FileIO:
             self._io.deleteFile(path)
         except Py4JJavaError as error:
             if "NotFound" not in error.java_exception.getClass().getSimpleName():
-                raise TableError(f"cannot delete {path}: {_reason(error)}") from error
+                raise TableError(f"cannot delete {path}: {_describe_error(error)}") from error
 
     def source(self, path: str, size: int | None = None) -> FileSource:
-        """The file as something that a Puffin reader takes its ranges from."""
+        """The file as a source of byte ranges, for a Puffin reader."""
         return FileSource(self, path, self.size(path) if size is None else size)
 
 
 class FileSource:
-    """A file that is read by range."""
+    """A file that is read in byte ranges."""
 
     def __init__(self, io: FileIO, path: str, size: int) -> None:
         self._io = io
@@ -149,7 +149,7 @@ class FileSource:
 
 
 def read_in_pieces(stream: Any, length: int | None = None) -> bytes:
-    """So many bytes of a Java stream, or what there is of it."""
+    """Reads up to `length` bytes of a Java stream; by default, all of it."""
     pieces, left = [], _LARGE if length is None else length
     while left:
         wanted = min(PIECE, left)
@@ -162,10 +162,10 @@ def read_in_pieces(stream: Any, length: int | None = None) -> bytes:
     return b"".join(pieces)
 
 
-def together(read: Callable[[X], Y], items: Sequence[X]) -> list[Y]:
+def run_in_parallel(read: Callable[[X], Y], items: Sequence[X]) -> list[Y]:
     """Reads or writes several small files at once: each waits for storage, not for the processor.
 
-    When one fails, no other is being read or written any more, unless an interrupt did not wait for it.
+    After an error, no other file is still being read or written, unless an interrupt did not wait for it.
 
     Examples:
         >>> together(len, ["one", "three"])
@@ -173,23 +173,23 @@ def together(read: Callable[[X], Y], items: Sequence[X]) -> list[Y]:
     """
     if len(items) < 2:  # noqa: PLR2004 - no threads for one file
         return [read(item) for item in items]
-    errands = [Errand(partial(read, item)) for item in items]
+    errands = [PooledTask(partial(read, item)) for item in items]
     try:
         return [errand.result() for errand in errands]
     finally:
-        drop(errands)
+        cancel_tasks(errands)
 
 
-def _reason(error: Py4JJavaError) -> str:
+def _describe_error(error: Py4JJavaError) -> str:
     java = error.java_exception
     return f"{java.getClass().getSimpleName()}: {java.getMessage()}"
 
 
-def _unwritable(path: str, error: Py4JJavaError) -> TableError:
-    return TableError(f"cannot write {path}: {_reason(error)}")
+def _make_write_error(path: str, error: Py4JJavaError) -> TableError:
+    return TableError(f"cannot write {path}: {_describe_error(error)}")
 
 
-def _unreadable(path: str, error: Py4JJavaError) -> TableError:
+def _make_read_error(path: str, error: Py4JJavaError) -> TableError:
     return TableError(
-        f"cannot read {path}: {_reason(error)}", hint="is the file still there, and may this user read it?"
+        f"cannot read {path}: {_describe_error(error)}", hint="is the file still there, and may this user read it?"
     )

@@ -1,4 +1,4 @@
-"""Files that go from storage."""
+"""Removes files from storage."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from rowdelta.spark import JavaError, Py4JJavaError, java_message, java_name
+from rowdelta.spark import JavaError, Py4JJavaError, read_java_message, read_java_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,10 +18,10 @@ _AT_ONCE: Final = 8
 
 
 def delete_from_storage(handle: TableHandle, paths: Sequence[str]) -> int:
-    """Removes files, in bulk where the storage can; what cannot be removed is logged and left.
+    """Removes files, in bulk if the storage supports it. A file that cannot be removed is logged.
 
     Returns:
-        How many are gone.
+        How many files were removed.
     """
     if not paths:
         return 0
@@ -33,9 +33,9 @@ def delete_from_storage(handle: TableHandle, paths: Sequence[str]) -> int:
         io.deleteFiles(listed)
     except JavaError as error:
         failed = len(paths)
-        if isinstance(error, Py4JJavaError) and java_name(error) == "BulkDeletionFailureException":
+        if isinstance(error, Py4JJavaError) and read_java_name(error) == "BulkDeletionFailureException":
             failed = int(error.java_exception.numberFailedObjects())
-        log.warning("%s of %s files cannot be removed: %s", f"{failed:,}", f"{len(paths):,}", java_message(error))
+        log.warning("%s of %s files cannot be removed: %s", f"{failed:,}", f"{len(paths):,}", read_java_message(error))
         return len(paths) - failed
     return len(paths)
 

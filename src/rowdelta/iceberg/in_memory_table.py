@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def pin_to_branch(handle: TableHandle, metadata: Any) -> Any:
-    """The branch as it was, whoever refreshes the table meanwhile.
+    """Pins a table to the state of some metadata, so that another thread's refresh does not change it.
 
-    The branch is named even if it is main: else Spark's setting `spark.wap.branch` would choose another.
+    The branch is named even if it is main: otherwise Spark's setting `spark.wap.branch` would select another.
     """
     iceberg, table = handle.gateway.iceberg, handle.java_table
     operations = iceberg.StaticTableOperations(metadata, table.io())
@@ -30,16 +30,16 @@ def make_static_table(handle: TableHandle, document: MetadataDocument, listing: 
     document = document.replace_manifest_list(document.current_snapshot_id, location)
     metadata = iceberg.TableMetadataParser.fromJson(document.to_json())
     operations = iceberg.StaticTableOperations(metadata, table.io())
-    made = iceberg.BaseTable(operations, table.name())
+    static_table = iceberg.BaseTable(operations, table.name())
     files = iceberg.inmemory.InMemoryFileIO()
     try:
         files.addFile(location, listing.to_bytes())
-        # Iceberg keeps what it has read of a list, and does not ask for it again.
-        made.currentSnapshot().dataManifests(files)
-        made.currentSnapshot().deleteManifests(files)
+        # Iceberg caches the list that it has read, and does not read it again.
+        static_table.currentSnapshot().dataManifests(files)
+        static_table.currentSnapshot().deleteManifests(files)
     finally:
-        files.deleteFile(location)  # all objects of the class have the same files
-    return made
+        files.deleteFile(location)  # all instances of the class share their files
+    return static_table
 
 
 def read_java_table(handle: TableHandle, table: Any) -> DataFrame:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ColumnMetrics:
-    """What a manifest entry says of one column; None where it says nothing."""
+    """The metrics of one column in a manifest entry; None where the entry has none."""
 
     lower: bytes | None = None
     upper: bytes | None = None

@@ -23,72 +23,72 @@ _FIRST_ROW_ID_OF_FILE: Final = {**_FIRST_ROW_ID, "field-id": 142}
 
 
 def copy_listing(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[str] | None) -> AvroFile:
-    """The manifest list without equality deletes, and with the row ids that make Iceberg give out sequence numbers."""
+    """The manifest list without equality deletes, and with the row ids that make Iceberg return sequence numbers."""
     hidden = {entry.manifest_path for entry in files.equality_deletes}
     schema = copy.deepcopy(files.listing.schema)
-    if all(known["name"] != "first_row_id" for known in schema["fields"]):
+    if all(column["name"] != "first_row_id" for column in schema["fields"]):
         schema["fields"].append(_FIRST_ROW_ID)
     records, next_row_id = [], 0
     for manifest in files.listing.records:
         if manifest["manifest_path"] in hidden:
-            kept = _without_equality(handle, manifest)
-            if kept is not None:
-                records.append(kept)
+            copied = _copy_position_deletes(handle, manifest)
+            if copied is not None:
+                records.append(copied)
         elif manifest.get("content"):
             records.append(manifest)
         else:
-            known = manifest.get("first_row_id")
-            kept = manifest if only is None else with_some_files(handle, manifest, only)
-            if kept is not None:
-                records.append({**kept, "first_row_id": next_row_id if known is None else known})
+            first_row_id = manifest.get("first_row_id")
+            copied = manifest if only is None else _copy_data_files(handle, manifest, only)
+            if copied is not None:
+                records.append({**copied, "first_row_id": next_row_id if first_row_id is None else first_row_id})
             next_row_id += (manifest.get("added_rows_count") or 0) + (manifest.get("existing_rows_count") or 0)
     return replace(files.listing, schema=schema, records=records)
 
 
-def _without_equality(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, Any] | None:
-    """A copy of a delete manifest with its position deletes alone; None when it has none."""
+def _copy_position_deletes(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, Any] | None:
+    """A copy of a delete manifest with its position deletes only; None if it has none."""
     if all(entry.content is FileContent.EQUALITY for entry in handle.manifests.deletes(manifest)):
         return None
     avro = handle.manifests.read(manifest["manifest_path"])
-    kept = [record for record in avro.records if record["data_file"]["content"] != EQUALITY]
-    # Iceberg reads manifests when a query is planned, so this copy stays as long as the process.
+    positions = [record for record in avro.records if record["data_file"]["content"] != EQUALITY]
+    # Iceberg reads manifests when a query is planned, so this copy stays until the process ends.
     name = uuid.uuid5(handle.scratch.namespace, manifest["manifest_path"])
     location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
-    data = replace(avro, records=kept).to_bytes()
+    data = replace(avro, records=positions).to_bytes()
     handle.scratch.keep(location, data)
     return {**manifest, "manifest_path": location, "manifest_length": len(data)}
 
 
-def with_some_files(handle: TableHandle, manifest: dict[str, Any], only: AbstractSet[str]) -> dict[str, Any] | None:
-    """A data manifest, given as its record in the manifest list, with some of its files; None when it has none."""
+def _copy_data_files(handle: TableHandle, manifest: dict[str, Any], only: AbstractSet[str]) -> dict[str, Any] | None:
+    """A data manifest, given as its record in the manifest list, with some of its files; None if it has none."""
     live = handle.manifests.data(manifest)
     wanted = sum(entry.path in only for entry in live)
     if wanted in {0, len(live)}:
         return manifest if wanted else None
     first = manifest.get("first_row_id")
-    avro = _with_row_ids(handle.manifests.read(manifest["manifest_path"]), first)
+    avro = _add_row_ids(handle.manifests.read(manifest["manifest_path"]), first)
     numbers = {entry.path: entry.sequence_number for entry in live}
-    kept = [
-        # What an entry inherits from its manifest is written out: the copy is of another manifest.
-        {**record, "status": EXISTING, **_numbers(record, numbers[record["data_file"]["file_path"]])}
+    selected = [
+        # The copy is another manifest, so an entry cannot inherit its sequence numbers: they are written explicitly.
+        {**record, "status": EXISTING, **_read_sequence_numbers(record, numbers[record["data_file"]["file_path"]])}
         for record in avro.records
         if record["status"] != DELETED and record["data_file"]["file_path"] in only
     ]
-    paths = sorted(record["data_file"]["file_path"] for record in kept)
+    paths = sorted(record["data_file"]["file_path"] for record in selected)
     name = uuid.uuid5(handle.scratch.namespace, "\n".join([manifest["manifest_path"], str(first), *paths]))
     location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
-    data = replace(avro, records=kept).to_bytes()
+    data = replace(avro, records=selected).to_bytes()
     handle.scratch.keep(location, data, passing=True)
-    counts = {"added_files_count": 0, "existing_files_count": len(kept), "deleted_files_count": 0}
+    counts = {"added_files_count": 0, "existing_files_count": len(selected), "deleted_files_count": 0}
     return {**manifest, **counts, "manifest_path": location, "manifest_length": len(data)}
 
 
-def _with_row_ids(avro: AvroFile, first: int | None) -> AvroFile:
-    """A data manifest whose live files say the id of their first row, which they inherit one after the other.
+def _add_row_ids(avro: AvroFile, first: int | None) -> AvroFile:
+    """Writes the id of the first row to the live files of a data manifest, which would inherit it one after the other.
 
     Args:
         avro: The manifest.
-        first: The id that it starts from, as the manifest list says; None where its rows have none.
+        first: The first id, from the manifest list; None if the rows have no ids.
     """
     if first is None:
         return avro
@@ -107,7 +107,7 @@ def _with_row_ids(avro: AvroFile, first: int | None) -> AvroFile:
     return replace(avro, schema=schema, records=records)
 
 
-def _numbers(record: dict[str, Any], sequence_number: int) -> dict[str, Any]:
+def _read_sequence_numbers(record: dict[str, Any], sequence_number: int) -> dict[str, Any]:
     """The sequence numbers of an entry, where its manifest has the fields."""
     names = [name for name in ("sequence_number", "file_sequence_number") if name in record]
     return {name: sequence_number if record[name] is None else record[name] for name in names}

@@ -20,7 +20,7 @@ DELETED: Final = 2
 ADDED: Final = 1
 EXISTING: Final = 0
 EQUALITY: Final = FileContent.EQUALITY.id
-# The id of our own optional field `encoding` in a manifest entry, beyond all that the spec gives out.
+# The field id of rowdelta's optional field `encoding` in a manifest entry, outside the range of the spec.
 ENCODING_FIELD_ID: Final = 2147483200
 # The reserved field id of `file_path` in a position delete file.
 DELETE_FILE_PATH_ID: Final = 2147483546
@@ -28,7 +28,7 @@ DELETE_FILE_PATH_ID: Final = 2147483546
 
 @dataclass(frozen=True, slots=True)
 class DeleteEntry:
-    """A live entry of a delete manifest, its sequence number inherited where it was left out."""
+    """A live entry of a delete manifest, its sequence number inherited if it had none."""
 
     path: str
     content: FileContent
@@ -56,13 +56,13 @@ class DeleteEntry:
         return self.content is FileContent.POSITION and self.file_format == "PUFFIN"
 
     def encoding(self, blob_type: str | None = None) -> DeleteEncoding:
-        """What the entry says, or what the file's format and blob tell; a contradiction is an error."""
+        """The encoding of the file, by the entry or by the file's format and blob. A contradiction is an error."""
         return DeleteEncoding.effective(self.encoding_id, self.file_format, blob_type)
 
 
 @dataclass(frozen=True, slots=True)
 class DataEntry:
-    """What a data manifest says of a file's age and place."""
+    """A live entry of a data manifest: the age and the partition of a file."""
 
     path: str
     file_format: str
@@ -89,7 +89,7 @@ def may_be_live(manifest: dict[str, Any]) -> bool:
 
 
 def read_data_sequence_number(record: dict[str, Any], manifest: dict[str, Any]) -> int:
-    """The age of an entry, inherited from its manifest where it was left out."""
+    """The data sequence number of an entry, inherited from its manifest if it has none."""
     number = record.get("sequence_number")
     if number is not None:
         return int(number)
@@ -106,13 +106,13 @@ def read_spec_id(manifest: dict[str, Any]) -> int:
 
     The field is required in every format version, and 0 is a spec like any other.
     """
-    found = manifest.get("partition_spec_id")
-    if found is None:
+    spec_id = manifest.get("partition_spec_id")
+    if spec_id is None:
         raise TableError(
             f"manifest {manifest['manifest_path']} has no partition spec in its manifest list",
             hint="the manifest list is damaged; which deletes apply cannot be known",
         )
-    return int(found)
+    return int(spec_id)
 
 
 def parse_delete_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DeleteEntry:
@@ -135,18 +135,18 @@ def parse_delete_entry(record: dict[str, Any], manifest: dict[str, Any]) -> Dele
         content_offset=file.get("content_offset"),
         content_size_in_bytes=file.get("content_size_in_bytes"),
         encoding_id=file.get("encoding"),
-        referenced_data_file=file.get("referenced_data_file") or _only_path(file),
+        referenced_data_file=file.get("referenced_data_file") or _find_only_path(file),
         manifest_path=manifest["manifest_path"],
     )
 
 
 def read_partition(file: dict[str, Any]) -> tuple[Any, ...]:
-    """The partition of a file; Avro mangles names, so the values are taken in the order of the spec's fields."""
+    """The partition of a file; Avro changes names, so the values are in the order of the spec's fields."""
     return tuple((file.get("partition") or {}).values())
 
 
-def _only_path(file: dict[str, Any]) -> str | None:
-    """The one data file that a position delete file is about, if its bounds say that there is only one."""
+def _find_only_path(file: dict[str, Any]) -> str | None:
+    """The one data file that a position delete file refers to, if its bounds show that there is only one."""
     bounds = [
         next((pair["value"] for pair in file.get(name) or () if pair["key"] == DELETE_FILE_PATH_ID), None)
         for name in ("lower_bounds", "upper_bounds")
@@ -167,10 +167,10 @@ def parse_data_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DataEn
 
 
 def add_encoding_field(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a manifest with our optional `encoding` in its data files."""
+    """The schema of a manifest with rowdelta's optional field `encoding` in its data files."""
     schema = copy.deepcopy(schema)
     data_file = next(entry for entry in schema["fields"] if entry["name"] == "data_file")["type"]
-    if all(known["name"] != "encoding" for known in data_file["fields"]):
+    if all(column["name"] != "encoding" for column in data_file["fields"]):
         data_file["fields"].append(
             {"name": "encoding", "type": ["null", "int"], "default": None, "field-id": ENCODING_FIELD_ID}
         )

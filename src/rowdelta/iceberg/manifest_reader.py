@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.iceberg.avro_file import AvroFile
 from rowdelta.iceberg.cache import LruCache
-from rowdelta.iceberg.file_io import together
+from rowdelta.iceberg.file_io import run_in_parallel
 from rowdelta.iceberg.manifest_entries import (
     DataEntry,
     DeleteEntry,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg.file_io import FileIO
 
-# One action reads the same manifest for several reasons; every read is some calls of py4j.
+# One action reads the same manifest for several reasons, and every read takes several py4j calls.
 _CACHED_BYTES: Final = 16 << 20
 _CACHED_BYTES_EACH: Final = 1 << 20
 _CACHED_BETWEEN: Final = 1 << 18
@@ -33,19 +33,19 @@ class ManifestReader:
     def __init__(self, files: FileIO) -> None:
         self._files = files
         self._entries = LruCache[str, list[Any]]()
-        self._lacks_places = LruCache[str, bool]()
+        self._lacks_offsets = LruCache[str, bool]()
         self._bytes = LruCache[str, bytes](_CACHED_BYTES, len, _CACHED_BETWEEN)
 
     def read(self, path: str) -> AvroFile:
         """Any Avro metadata file."""
-        return AvroFile.parse(path, self._read(path))
+        return AvroFile.parse(path, self._read_bytes(path))
 
     def fetch(self, manifests: Iterable[dict[str, Any]], *, parsed: bool = False) -> None:
-        """Reads manifests side by side, as far as they are kept.
+        """Reads manifests in parallel, as far as the cache has room for them.
 
         Args:
             manifests: Their records in the manifest list.
-            parsed: Whether only their entries are needed, which may be there already.
+            parsed: Whether only their entries are needed, which may be in the cache already.
         """
         wanted, room = [], _CACHED_BYTES
         for manifest in manifests:
@@ -59,15 +59,15 @@ class ManifestReader:
             room -= length
             if path not in self._bytes:
                 wanted.append(path)
-        for path, data in zip(wanted, together(self._files.read, wanted), strict=True):
+        for path, data in zip(wanted, run_in_parallel(self._files.read, wanted), strict=True):
             self._keep(path, data)
 
     def after_change(self) -> None:
         """Removes most bytes, and the entries that were not used lately. To be called when the table has changed."""
-        for cache in (self._entries, self._lacks_places, self._bytes):
+        for cache in (self._entries, self._lacks_offsets, self._bytes):
             cache.after_change()
 
-    def _read(self, path: str) -> bytes:
+    def _read_bytes(self, path: str) -> bytes:
         data = self._bytes.get(path)
         if data is None:
             data = self._files.read(path)
@@ -80,44 +80,44 @@ class ManifestReader:
 
     def deletes(self, manifest: dict[str, Any]) -> list[DeleteEntry]:
         """The live entries of a delete manifest, given as its record in the manifest list."""
-        return self._cached(manifest, parse_delete_entry)
+        return self._read_entries(manifest, parse_delete_entry)
 
     def data(self, manifest: dict[str, Any]) -> list[DataEntry]:
         """The live entries of a data manifest, given as its record in the manifest list."""
-        return self._cached(manifest, parse_data_entry)
+        return self._read_entries(manifest, parse_data_entry)
 
-    def lacks_places(self, manifest: dict[str, Any]) -> bool:
-        """Whether a delete manifest does not say of all vectors where their blobs are. Its entries are not kept."""
+    def lacks_offsets(self, manifest: dict[str, Any]) -> bool:
+        """Whether a delete manifest lacks the blob offset of an equality delete vector. Its entries are not cached."""
         path = manifest["manifest_path"]
-        found = self._lacks_places.get(path)
-        if found is None:
+        lacks = self._lacks_offsets.get(path)
+        if lacks is None:
             entries = self._entries.get(path)
-            entries = self._parsed(manifest, parse_delete_entry) if entries is None else entries
-            found = any(entry.is_vector and entry.content_offset is None for entry in entries)
-            self._lacks_places.put(path, found)
-        return found
+            entries = self._parse_entries(manifest, parse_delete_entry) if entries is None else entries
+            lacks = any(entry.is_vector and entry.content_offset is None for entry in entries)
+            self._lacks_offsets.put(path, lacks)
+        return lacks
 
     def read_back(self, manifest: dict[str, Any], data: bytes) -> int:
-        """Reads a delete manifest that is about to be written whole, given as its record in the manifest list.
+        """Parses a delete manifest that is about to be written, given as its record in the manifest list.
 
         Returns:
-            How many live entries it has. They are not kept: who only writes need not know what is live.
+            How many live entries it has. They are not cached: a writer does not need them again.
 
         Raises:
-            FormatError: Nobody could read it.
+            FormatError: No reader could read it.
         """
         path = manifest["manifest_path"]
-        found = parse_entries(AvroFile.parse(path, data), manifest, parse_delete_entry)
-        self._lacks_places.put(path, any(entry.is_vector and entry.content_offset is None for entry in found))
-        return len(found)
+        entries = parse_entries(AvroFile.parse(path, data), manifest, parse_delete_entry)
+        self._lacks_offsets.put(path, any(entry.is_vector and entry.content_offset is None for entry in entries))
+        return len(entries)
 
-    def _cached(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
+    def _read_entries(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
         path = manifest["manifest_path"]
-        found = self._entries.get(path)
-        if found is None:
-            found = self._parsed(manifest, parse)
-            self._entries.put(path, found)
-        return found
+        entries = self._entries.get(path)
+        if entries is None:
+            entries = self._parse_entries(manifest, parse)
+            self._entries.put(path, entries)
+        return entries
 
-    def _parsed(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
+    def _parse_entries(self, manifest: dict[str, Any], parse: Any) -> list[Any]:
         return parse_entries(self.read(manifest["manifest_path"]), manifest, parse) if may_be_live(manifest) else []

@@ -27,7 +27,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class TableMetadata:
-    """All that `metadata.json` says and rowdelta needs."""
+    """The parts of `metadata.json` that rowdelta needs."""
 
     uuid: str | None
     location: str
@@ -54,7 +54,7 @@ class TableMetadata:
 
     @cached_property
     def partition_types(self) -> dict[int, tuple[str, ...]]:
-        """The Iceberg type of each partition field, by spec; a column that is gone has the type that it had."""
+        """The Iceberg type of each partition field, by spec; a dropped column has its last type."""
         newest_last = sorted(self.schemas.values(), key=lambda s: (s.id == self.current_schema_id, s.id))
         columns = {i: column.type_name for schema in newest_last for i, column in schema.by_id.items()}
         return {
@@ -84,15 +84,15 @@ class TableMetadata:
         )
 
     def descends(self, snapshot: Snapshot | None, ancestor_id: int) -> bool:
-        """Whether a snapshot is another one or came from it."""
+        """Whether a snapshot is another one or descends from it."""
         ancestor = self.snapshots.get(ancestor_id)
         if ancestor is None:
             return False
-        younger = takewhile(lambda known: known.sequence_number >= ancestor.sequence_number, self.ancestors(snapshot))
-        return any(known.id == ancestor_id for known in younger)
+        younger = takewhile(lambda older: older.sequence_number >= ancestor.sequence_number, self.ancestors(snapshot))
+        return any(older.id == ancestor_id for older in younger)
 
     def ancestors(self, snapshot: Snapshot | None) -> Iterator[Snapshot]:
-        """A snapshot and what it came from, newest first, as far as the table remembers."""
+        """A snapshot and its ancestors, newest first, as far as they have not expired."""
         while snapshot is not None:
             yield snapshot
             snapshot = self.snapshots.get(snapshot.parent_id) if snapshot.parent_id is not None else None
@@ -103,7 +103,7 @@ def parse_metadata(document: dict[str, Any], history: History | None = None) -> 
 
     Args:
         document: The JSON.
-        history: Where other snapshots are read, if the document has only those of branches and tags.
+        history: Reads other snapshots, if the document has only those of branches and tags.
     """
     try:
         schemas = {s.get("schema-id", 0): s for s in document.get("schemas") or [document["schema"]]}

@@ -1,11 +1,11 @@
-"""Committing the table's metadata alone: a branch that moves, a spec that is added; no snapshot is made."""
+"""Commits changes of a table's metadata that make no snapshot: a branch moves, a spec is added."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import CommitConflictError, CommitStateUnknownError, TableError
-from rowdelta.spark import JavaError, java_message, java_name
+from rowdelta.spark import JavaError, read_java_message, read_java_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,11 +16,11 @@ ATTEMPTS: Final = 5
 
 
 def commit_metadata(handle: TableHandle, change: Callable[[Any], Any | None], what: str) -> bool:
-    """Commits a change of the newest metadata, and looks at it again whenever another writer was faster.
+    """Commits a change of the newest metadata, and tries again if another writer was faster.
 
     Args:
-        handle: The table; it is refreshed before each try, and after the last.
-        change: Takes Iceberg's builder of the newest metadata and gives it back changed; None where nothing is to do.
+        handle: The table; it is refreshed before each attempt, and after the last.
+        change: Takes Iceberg's builder of the newest metadata and returns it changed; None if there is nothing to do.
         what: What the change is, for errors: "branch 'audit' was moved".
 
     Returns:
@@ -28,7 +28,7 @@ def commit_metadata(handle: TableHandle, change: Callable[[Any], Any | None], wh
 
     Raises:
         CommitConflictError: Other writers were faster every time.
-        CommitStateUnknownError: The catalog did not answer; the change may be there or not.
+        CommitStateUnknownError: The catalog did not answer. The change may or may not be committed.
         TableError: The catalog refused the change.
     """
     for _ in range(ATTEMPTS):
@@ -43,16 +43,16 @@ def commit_metadata(handle: TableHandle, change: Callable[[Any], Any | None], wh
         try:
             operations.commit(base, changed.build())
         except JavaError as error:
-            if java_name(error) != "CommitFailedException":
-                raise _translated(error, what) from error
+            if read_java_name(error) != "CommitFailedException":
+                raise _translate_error(error, what) from error
         else:
             handle.refresh()
             return True
     raise CommitConflictError(f"other writers of {handle.name} were faster every time", hint="run it again")
 
 
-def _translated(error: Exception, what: str) -> Exception:
-    name, text = java_name(error), java_message(error)
+def _translate_error(error: Exception, what: str) -> Exception:
+    name, text = read_java_name(error), read_java_message(error)
     if name == "CommitStateUnknownException":
         return CommitStateUnknownError(
             f"the catalog did not say whether {what}: {text}", hint="look at the table before you run it again"

@@ -1,4 +1,4 @@
-"""A table with a schema that it does not have yet: what changes would meet, before anything is changed."""
+"""Opens a table with columns that it does not have yet, so that a change can be planned before the schema changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowdelta.errors import InputError
 from rowdelta.iceberg.table_state import TableState
-from rowdelta.spark import JavaError, java_message, java_schema
+from rowdelta.spark import JavaError, get_java_schema, read_java_message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
 
 
-def draft(handle: TableHandle, changes: DataFrame, new: Sequence[str], wider: Sequence[str]) -> TableHandle:
-    """The table with more and wider columns, in memory alone. It can be read and planned with, not committed to.
+def open_with_new_columns(
+    handle: TableHandle, changes: DataFrame, new: Sequence[str], wider: Sequence[str]
+) -> TableHandle:
+    """The table with more and wider columns, in memory only. It can be read and planned with, not committed to.
 
     Args:
         handle: The table.
-        changes: The frame whose columns the table is to have.
+        changes: The frame that has the columns.
         new: Columns of the frame to add.
-        wider: Columns of the table that get the type that the frame has.
+        wider: Columns of the table that get the type of the frame.
 
     Raises:
         InputError: Iceberg cannot add such a column.
@@ -31,7 +33,7 @@ def draft(handle: TableHandle, changes: DataFrame, new: Sequence[str], wider: Se
     gateway, base = handle.gateway, handle.state.current
     iceberg = gateway.iceberg
     try:
-        wanted = iceberg.spark.SparkSchemaUtil.convert(java_schema(changes)).asStruct()
+        wanted = iceberg.spark.SparkSchemaUtil.convert(get_java_schema(changes)).asStruct()
         update: Any = handle.java_table.updateSchema()
         rule = handle.name_rule
         for name in wider:
@@ -43,7 +45,7 @@ def draft(handle: TableHandle, changes: DataFrame, new: Sequence[str], wider: Se
         metadata = iceberg.TableMetadata.buildFrom(base).setCurrentSchema(schema, highest).build()
     except JavaError as error:
         raise InputError(
-            f"{handle.name} cannot get the columns {', '.join([*new, *wider])} of the changes: {java_message(error)}",
+            f"{handle.name} cannot get the columns {', '.join([*new, *wider])} of the changes: {read_java_message(error)}",
             hint="cast or drop them in the changes",
         ) from error
     operations = iceberg.StaticTableOperations(metadata, handle.java_table.io(), handle.java_table.locationProvider())

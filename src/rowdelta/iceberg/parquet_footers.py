@@ -1,4 +1,4 @@
-"""What the footers of Parquet data files say: metrics, read by Iceberg itself, and the ids of columns."""
+"""Reads the footers of Parquet data files: metrics, with Iceberg's own reader, and column ids."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from rowdelta.errors import FormatError, TableError
 from rowdelta.iceberg.content_files import ContentFile
-from rowdelta.spark import NODE, JavaError, MethodHandles, java_message
+from rowdelta.spark import NODE, JavaError, MethodHandles, read_java_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -30,8 +30,8 @@ _BUILDER: Final = "org.apache.iceberg.DataFiles$Builder"
 _STRING: Final = "java.lang.String"
 
 
-def footer_files(handle: TableHandle, paths: Sequence[str], name_mapping: str) -> Iterator[ContentFile]:
-    """Data files with the metrics of their footers, in order; their partition is not known.
+def read_footer_metrics(handle: TableHandle, paths: Sequence[str], name_mapping: str) -> Iterator[ContentFile]:
+    """Data files with the metrics of their footers, in order, without a partition.
 
     Args:
         handle: The table, whose FileIO reads the files.
@@ -41,25 +41,25 @@ def footer_files(handle: TableHandle, paths: Sequence[str], name_mapping: str) -
     if not paths:
         return
     handles = MethodHandles(handle.gateway)
-    read = _footer_reader(handle, handles, name_mapping)
+    read = _compose_footer_reader(handle, handles, name_mapping)
 
-    def batch(some: Sequence[str]) -> list[str]:
-        found = handle.gateway.jvm.java.util.ArrayList()
+    def read_batch(some: Sequence[str]) -> list[str]:
+        texts = handle.gateway.jvm.java.util.ArrayList()
         try:
-            handles.run(handles.then(read, handles.of_collection("add", found)), json.dumps(some))
+            handles.run(handles.then(read, handles.of_collection("add", texts)), json.dumps(some))
         except JavaError as error:
-            raise TableError(f"cannot read the footer of {some[found.size()]}: {java_message(error)}") from error
-        return handles.texts(found)
+            raise TableError(f"cannot read the footer of {some[texts.size()]}: {read_java_message(error)}") from error
+        return handles.texts(texts)
 
     size = min(_BATCH, -(-len(paths) // _READERS))
     batches = [paths[start : start + size] for start in range(0, len(paths), size)]
     with ThreadPoolExecutor(_READERS) as pool:
-        for texts in pool.map(batch, batches):
+        for texts in pool.map(read_batch, batches):
             yield from map(ContentFile.from_json, texts)
 
 
-def _footer_reader(handle: TableHandle, handles: MethodHandles, name_mapping: str) -> Any:
-    """A method from the path of a file, as a JSON text, to the file with its metrics, as JSON."""
+def _compose_footer_reader(handle: TableHandle, handles: MethodHandles, name_mapping: str) -> Any:
+    """A Java method that takes the path of a file as JSON text and returns the file with its metrics as JSON."""
     iceberg = handle.gateway.iceberg
     spec, config = iceberg.PartitionSpec.unpartitioned(), iceberg.MetricsConfig.getDefault()
     mapping = iceberg.mapping.NameMappingParser.fromJson(name_mapping)
@@ -91,24 +91,24 @@ def _footer_reader(handle: TableHandle, handles: MethodHandles, name_mapping: st
 
 
 def read_parquet_footers(handle: TableHandle, sizes: Iterable[tuple[str, int]]) -> Iterator[tuple[int, dict[str, int]]]:
-    """The number of rows and the ids of the top-level columns of data files, in order; no id for a column without one.
+    """The row count and the ids of the top-level columns of data files, in order. Columns without an id are omitted.
 
     Args:
         handle: The table, whose FileIO reads the files.
         sizes: Paths and sizes in bytes.
 
     Raises:
-        TableError: A file is not there, or has another size.
+        TableError: A file is missing, or has another size.
     """
     with ThreadPoolExecutor(_READERS) as pool:
-        yield from pool.map(partial(_footer, handle), sizes)
+        yield from pool.map(partial(_read_footer, handle), sizes)
 
 
-def _footer(handle: TableHandle, file: tuple[str, int]) -> tuple[int, dict[str, int]]:
+def _read_footer(handle: TableHandle, file: tuple[str, int]) -> tuple[int, dict[str, int]]:
     path, size = file
-    found = handle.io.size(path)
-    if found != size:
-        raise TableError(f"{path} has {found} bytes, and the log says {size}")
+    actual_size = handle.io.size(path)
+    if actual_size != size:
+        raise TableError(f"{path} has {actual_size} bytes, and the log says {size}")
     try:
         metadata = pq.read_metadata(pa.PythonFile(_Ranges(handle, path, size), mode="r"))
     except pa.ArrowException as error:
@@ -119,7 +119,7 @@ def _footer(handle: TableHandle, file: tuple[str, int]) -> tuple[int, dict[str, 
 
 
 class _Ranges(io.RawIOBase):
-    """A file of a FileIO as Python sees files; the end of it is read once."""
+    """A file of a FileIO as a Python file object, whose end is read once."""
 
     def __init__(self, handle: TableHandle, path: str, size: int) -> None:
         super().__init__()

@@ -44,15 +44,15 @@ def read_partition_field(part: dict[str, Any]) -> PartitionField:
     return PartitionField(part["source-id"], part.get("field-id", 0), part["name"], part["transform"])
 
 
-def partition_names(handle: TableHandle, table: Any = None) -> dict[int, str]:
+def list_partition_names(handle: TableHandle, table: Any = None) -> dict[int, str]:
     """The name of each partition field in the metadata column `_partition`, by field id.
 
-    Fields whose source column was dropped are not there.
+    Fields whose source column was dropped are omitted.
 
     Args:
         handle: The table.
         table: Another of Iceberg's table objects to ask.
     """
     gateway = handle.gateway
-    kind = gateway.iceberg.Partitioning.partitionType(handle.java_table if table is None else table)
-    return {int(column.fieldId()): str(column.name()) for column in gateway.members(kind.fields())}
+    partition_type = gateway.iceberg.Partitioning.partitionType(handle.java_table if table is None else table)
+    return {int(column.fieldId()): str(column.name()) for column in gateway.members(partition_type.fields())}

@@ -1,18 +1,18 @@
-"""Iceberg's stored procedures."""
+"""Calls Iceberg's stored procedures."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import CommitConflictError, InputError, RowDeltaError, TableError
-from rowdelta.spark import JavaError, java_causes, java_message, java_name, quote, run_sql, string_literal
+from rowdelta.spark import JavaError, quote, quote_string, read_java_causes, read_java_message, read_java_name, run_sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rowdelta.iceberg.table_handle import TableHandle
 
-# What Iceberg's reader says of an equality delete vector.
+# The error of Iceberg's reader when it meets an equality delete vector.
 _VECTOR_IN_THE_WAY: Final = "Format model is not registered for format PUFFIN"
 _CONFLICTS: Final = ("ValidationException", "CommitFailedException")
 
@@ -25,35 +25,35 @@ def call_procedure(handle: TableHandle, name: str, arguments: Mapping[str, Any])
         name: The procedure, such as `rewrite_data_files`.
         arguments: Texts, and maps of texts, by name.
     """
-    listed = ", ".join(f"{key} => {_literal(value)}" for key, value in arguments.items())
+    listed = ", ".join(f"{key} => {_write_literal(value)}" for key, value in arguments.items())
     try:
         rows = run_sql(handle.spark, f"CALL {quote(handle.catalog)}.system.{name}({listed})").collect()
     except JavaError as error:
-        raise _translated(name, error) from error
-    found: dict[str, Any] = rows[0].asDict() if rows else {}
-    return found
+        raise _translate_error(name, error) from error
+    row: dict[str, Any] = rows[0].asDict() if rows else {}
+    return row
 
 
-def _literal(value: Any) -> str:
+def _write_literal(value: Any) -> str:
     """A value in SQL.
 
     Examples:
-        >>> _literal({"rewrite-all": "true"})
+        >>> _write_literal({"rewrite-all": "true"})
         "map('rewrite-all', 'true')"
     """
     if isinstance(value, dict):
-        return f"map({', '.join(_literal(part) for pair in value.items() for part in pair)})"
-    return string_literal(str(value))
+        return f"map({', '.join(_write_literal(part) for pair in value.items() for part in pair)})"
+    return quote_string(str(value))
 
 
-def _translated(name: str, error: Exception) -> RowDeltaError:
-    kind, text = java_name(error), java_message(error)
+def _translate_error(name: str, error: Exception) -> RowDeltaError:
+    error_name, text = read_java_name(error), read_java_message(error)
     if _VECTOR_IN_THE_WAY in str(error):
         return CommitConflictError("another writer added an equality delete vector meanwhile", hint="run it again")
-    # Iceberg's actions wrap what their commit says in a RuntimeException.
-    conflict = next((said for cause, said in java_causes(error) if cause in _CONFLICTS), None)
+    # Iceberg's actions wrap the error of their commit in a RuntimeException.
+    conflict = next((said for cause, said in read_java_causes(error) if cause in _CONFLICTS), None)
     if conflict is not None:
         return CommitConflictError(f"another writer changed the same data: {conflict}", hint="run it again")
-    if kind in {"IllegalArgumentException", "AnalysisException", "ParseException"}:
+    if error_name in {"IllegalArgumentException", "AnalysisException", "ParseException"}:
         return InputError(f"{name}: {text}")
-    return TableError(f"{name} failed: {kind}: {text}")
+    return TableError(f"{name} failed: {error_name}: {text}")

@@ -1,4 +1,4 @@
-"""What the Puffin files of a table hold, by their footers."""
+"""Reads the footers of a table's Puffin files."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
 
 
-def footer(handle: TableHandle, path: str, size: int | None = None) -> PuffinFile:
-    """The footer of a Puffin file; a file never changes, so one that was used lately is not read again."""
-    found = handle.puffin_footers.get(path)
-    if found is None:
-        found = read_puffin(handle.io.source(path, size))
-        handle.puffin_footers.put(path, found)
-    return found
+def read_footer(handle: TableHandle, path: str, size: int | None = None) -> PuffinFile:
+    """The footer of a Puffin file; a file never changes, so its footer is cached."""
+    puffin_file = handle.puffin_footers.get(path)
+    if puffin_file is None:
+        puffin_file = read_puffin(handle.io.source(path, size))
+        handle.puffin_footers.put(path, puffin_file)
+    return puffin_file
 
 
-def only_blob(handle: TableHandle, path: str, size: int | None = None) -> BlobMetadata:
+def read_only_blob_metadata(handle: TableHandle, path: str, size: int | None = None) -> BlobMetadata:
     """The one blob that an equality delete's Puffin file must hold."""
-    blobs = footer(handle, path, size).blobs
+    blobs = read_footer(handle, path, size).blobs
     if len(blobs) != 1:
         raise FormatError(
             f"{path} holds {len(blobs)} blobs; an equality delete has exactly one",

@@ -1,9 +1,8 @@
-"""What Spark may leave to Iceberg's reader, and what it must see again.
+"""Decides which filters Iceberg's reader may apply alone, and hides columns from the others.
 
-Spark drops a filter that Iceberg says it applies completely, by choosing partitions. But where a partition is null,
-Iceberg takes comparisons for true: `p <> 1 OR p > 5` keeps its rows. And filters on floating-point columns skip files
-with rows that Spark would find: the bounds of a file leave NaN out, and Iceberg tells -0.0 from 0.0. See
-`docs/faq.md`.
+Spark drops a filter that Iceberg claims to apply completely, by choosing partitions. But in a null partition, Iceberg
+evaluates comparisons as true: `p <> 1 OR p > 5` keeps its rows. And filters on floating-point columns skip files with
+rows that Spark would match: the bounds of a file omit NaN, and Iceberg distinguishes -0.0 from 0.0. See `docs/faq.md`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.iceberg.schema import Field
-from rowdelta.spark import analyzed_plan, quote, select_sql, sql_columns
+from rowdelta.spark import get_analyzed_plan, parse_columns, quote, select_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,10 +30,10 @@ _PREFIX: Final = re.compile("like|starts_?with", re.IGNORECASE)
 
 
 def has_null_partitions(specs: Mapping[int, PartitionSpec], manifests: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether a data file may be in a partition with a null, as the records of a manifest list tell.
+    """Whether a data file may be in a partition with a null, according to the records of a manifest list.
 
     Examples:
-        >>> from rowdelta.iceberg.metadata import PartitionField, PartitionSpec
+        >>> from rowdelta.iceberg.partition_specs import PartitionField, PartitionSpec
         >>> specs = {0: PartitionSpec(0, (PartitionField(1, 1000, "p", "identity"),))}
         >>> has_null_partitions(specs, [{"partition_spec_id": 0, "partitions": [{"contains_null": True}]}])
         True
@@ -54,8 +53,8 @@ def has_null_partitions(specs: Mapping[int, PartitionSpec], manifests: Iterable[
     return False
 
 
-def with_unpartitioned_spec(handle: TableHandle, metadata: Any) -> Any:
-    """Metadata with one more spec, of no partitions and no files, so that no filter chooses whole partitions alone."""
+def add_unpartitioned_spec(handle: TableHandle, metadata: Any) -> Any:
+    """Adds a spec without partitions and files, so that no filter is applied completely by choosing partitions."""
     builder = handle.gateway.iceberg.TableMetadata.buildFrom(metadata)
     return builder.addPartitionSpec(handle.gateway.iceberg.PartitionSpec.unpartitioned()).discardChanges().build()
 
@@ -65,56 +64,56 @@ def is_float(column: Field) -> bool:
     return column.type in _FLOATS
 
 
-def stored_column(column: Field) -> str:
-    """A top-level column in SQL, under its own name; one that holds floating-point numbers hides from the scan.
+def write_stored_column(column: Field) -> str:
+    """A top-level column in SQL, under its own name; a floating-point column is hidden from the scan.
 
     Examples:
-        >>> stored_column(Field(1, "id", "long", True)), stored_column(Field(2, "k", "double", False))
+        >>> write_stored_column(Field(1, "id", "long", True)), write_stored_column(Field(2, "k", "double", False))
         ('`id`', 'nanvl(`k`, `k`) AS `k`')
     """
     return f"nanvl({column.sql}, {column.sql}) AS {column.sql}" if is_float(column) else column.sql
 
 
 def select_stored(frame: DataFrame, columns: Sequence[Field], more: Sequence[str] = ()) -> DataFrame:
-    """Top-level columns by `stored_column`, which keep their comments, and more columns in SQL."""
-    texts = [*map(stored_column, columns), *more]
+    """Top-level columns by `write_stored_column`, which keep their comments, and more columns in SQL."""
+    texts = [*map(write_stored_column, columns), *more]
     commented = [place for place, column in enumerate(columns) if column.doc and is_float(column)]
     if not commented:
         return select_sql(frame, *texts)
-    made = sql_columns(texts)
+    parsed = parse_columns(texts)
     for place in commented:
-        made[place] = with_comment(made[place], columns[place])
-    return frame.select(*made)
+        parsed[place] = add_comment(parsed[place], columns[place])
+    return frame.select(*parsed)
 
 
-def with_comment(value: SparkColumn, column: Field) -> SparkColumn:
+def add_comment(value: SparkColumn, column: Field) -> SparkColumn:
     """A computed value under the name of a column of the table, with its comment."""
     return value.alias(column.name, metadata={"comment": column.doc}) if column.doc else value.alias(column.name)
 
 
-def hides_floats(columns: Iterable[Field]) -> bool:
-    """Whether `stored_column` hides one of some columns."""
+def has_floats(columns: Iterable[Field]) -> bool:
+    """Whether `write_stored_column` hides one of some columns."""
     return any(is_float(column) for column in columns)
 
 
-def holds_hidden(column: Field, texts: AbstractSet[int] = frozenset()) -> bool:
-    """Whether a struct has a field that a filter must not show the scan: a floating-point number, or one of some texts.
+def has_hidden_field(column: Field, texts: AbstractSet[int] = frozenset()) -> bool:
+    """Whether a struct has a field that must be hidden from the scan: a floating-point number, or one of some texts.
 
     Args:
         column: The struct.
-        texts: The ids of the texts.
+        texts: The ids of the text fields.
 
     Examples:
         >>> field = {"id": 2, "name": "k", "type": "double", "required": False}
         >>> holds_hidden(Field(1, "o", {"type": "struct", "fields": [field]}, False))
         True
     """
-    inner = struct_fields(column)
-    return any(is_float(field) or field.id in texts or holds_hidden(field, texts) for field in inner)
+    inner = list_struct_fields(column)
+    return any(is_float(field) or field.id in texts or has_hidden_field(field, texts) for field in inner)
 
 
-def hidden_struct(column: Field, texts: AbstractSet[int] = frozenset()) -> str:
-    """A struct in SQL with such fields hidden, as `stored_column` hides columns.
+def hide_struct_fields(column: Field, texts: AbstractSet[int] = frozenset()) -> str:
+    """A struct in SQL with such fields hidden, as `write_stored_column` hides columns.
 
     Examples:
         >>> field = {"id": 2, "name": "k", "type": "double", "required": False}
@@ -125,60 +124,62 @@ def hidden_struct(column: Field, texts: AbstractSet[int] = frozenset()) -> str:
         return f"nanvl({column.sql}, {column.sql})"
     if column.id in texts:
         return f"coalesce({column.sql}, {column.sql})"
-    if not holds_hidden(column, texts):
+    if not has_hidden_field(column, texts):
         return column.sql
-    inner = ", ".join(f"{hidden_struct(field, texts)} AS {quote(field.path[-1])}" for field in struct_fields(column))
+    inner = ", ".join(
+        f"{hide_struct_fields(field, texts)} AS {quote(field.path[-1])}" for field in list_struct_fields(column)
+    )
     built = f"struct({inner})"
     return built if column.required else f"if({column.sql} IS NULL, NULL, {built})"
 
 
 @dataclass(frozen=True)
-class Named:
-    """What a condition names.
+class NamedColumns:
+    """The columns that a condition names.
 
     Attributes:
-        columns: Top-level columns, of whatever relation, in lower case.
-        prefixes: Whether it may compare a text with a prefix.
+        columns: Top-level columns of any relation, in lower case.
+        prefixes: Whether the condition may compare text with a prefix.
     """
 
     columns: frozenset[str]
     prefixes: bool
 
 
-def _named_by(condition: Any) -> Named:
-    """What an analyzed condition of Spark's names."""
+def _find_names(condition: Any) -> NamedColumns:
+    """Finds the columns of an analyzed Spark condition."""
     columns = str(condition.references().toSeq().mkString("\n")).split("\n")
     names = frozenset(column.rpartition("#")[0].lower() for column in columns)
-    return Named(names, prefixes=_PREFIX.search(str(condition.toString())) is not None)
+    return NamedColumns(names, prefixes=_PREFIX.search(str(condition.toString())) is not None)
 
 
-def filter_names(matched: DataFrame) -> Named:
-    """What the condition of rows that were filtered last of all names."""
-    return _named_by(_analyzed(matched, "Filter").condition())
+def find_filter_columns(matched: DataFrame) -> NamedColumns:
+    """Finds the columns of the last filter of a frame."""
+    return _find_names(_find_node(matched, "Filter").condition())
 
 
-def join_names(joined: DataFrame) -> Named:
-    """What the condition of a join names."""
-    return _named_by(_analyzed(joined, "Join").condition().get())
+def find_join_columns(joined: DataFrame) -> NamedColumns:
+    """Finds the columns of the condition of a join."""
+    return _find_names(_find_node(joined, "Join").condition().get())
 
 
-def _analyzed(frame: DataFrame, kind: str) -> Any:
-    """What a frame does last of all; Spark may take metadata columns away again above it."""
-    plan = analyzed_plan(frame)
-    while str(plan.nodeName()) != kind:
+def _find_node(frame: DataFrame, node_name: str) -> Any:
+    """The last node of some type in a frame's plan. Spark may remove metadata columns above it."""
+    plan = get_analyzed_plan(frame)
+    while str(plan.nodeName()) != node_name:
         plan = plan.child()
     return plan
 
 
-def columns_of(handle: TableHandle, condition: RowFilter) -> set[str]:
-    """The top-level columns that Iceberg finds in a predicate."""
+def find_columns(handle: TableHandle, condition: RowFilter) -> set[str]:
+    """Finds the top-level columns that Iceberg sees in a predicate."""
     struct, schema = handle.java_table.schema().asStruct(), handle.metadata.schema
     ids = handle.gateway.iceberg.expressions.Binder.boundReferences(struct, [condition.expression], True)
     return {schema.by_id[field_id].path[0] for field_id in handle.gateway.members(ids)}
 
 
-def struct_fields(column: Field) -> list[Field]:
-    """The fields of a struct with their paths; none of any other type."""
+def list_struct_fields(column: Field) -> list[Field]:
+    """The fields of a struct with their paths; empty for any other type."""
     if not isinstance(column.type, dict) or column.type["type"] != "struct":
         return []
     above = column.path or (column.name,)

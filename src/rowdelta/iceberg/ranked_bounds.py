@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from rowdelta.iceberg.bounds import comparable
+from rowdelta.iceberg.bounds import decode_bound
 from rowdelta.iceberg.live_files import ColumnMetrics
 
 if TYPE_CHECKING:
@@ -30,25 +30,25 @@ class RankedColumn:
         missing = ColumnMetrics()
         of_data = [file.metrics.get(column.id, missing) for file in data]
         bounds = [
-            self._value(bound)
+            self._decode(bound)
             for metrics in (*of_data, *(d.metrics[column.id] for d in deletes if column.id in d.metrics))
             for bound in (metrics.lower, metrics.upper)
         ]
         self._ranks = {value: rank for rank, value in enumerate(sorted({v for v in bounds if v is not None}))}
-        self._lower = self._array(self._rank(metrics.lower) for metrics in of_data)
-        self._upper = self._array(self._rank(metrics.upper) for metrics in of_data)
-        self._nulls = self._array(_UNKNOWN if metrics.nulls is None else metrics.nulls for metrics in of_data)
-        self._values = self._array(_UNKNOWN if metrics.values is None else metrics.values for metrics in of_data)
+        self._lower = self._make_array(self._find_rank(metrics.lower) for metrics in of_data)
+        self._upper = self._make_array(self._find_rank(metrics.upper) for metrics in of_data)
+        self._nulls = self._make_array(_UNKNOWN if metrics.nulls is None else metrics.nulls for metrics in of_data)
+        self._values = self._make_array(_UNKNOWN if metrics.values is None else metrics.values for metrics in of_data)
 
     def may_match(self, delete: ColumnMetrics | None, files: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Which of some data files may hold a value of the delete file."""
         delete = delete or ColumnMetrics()
-        lower, upper = self._rank(delete.lower), self._rank(delete.upper)
+        lower, upper = self._find_rank(delete.lower), self._find_rank(delete.upper)
         possible = np.ones(len(files), dtype=bool)
         if _UNKNOWN not in {lower, upper}:
             data_lower, data_upper = self._lower[files], self._upper[files]
-            known = (data_lower != _UNKNOWN) & (data_upper != _UNKNOWN)
-            possible = ~known | ((data_lower <= upper) & (lower <= data_upper))
+            bounded = (data_lower != _UNKNOWN) & (data_upper != _UNKNOWN)
+            possible = ~bounded | ((data_lower <= upper) & (lower <= data_upper))
         if self._required:
             return possible
         nulls = self._nulls[files]
@@ -60,13 +60,13 @@ class RankedColumn:
         possible |= nulls != 0  # both may hold a null
         return possible
 
-    def _rank(self, bound: bytes | None) -> int:
-        value = self._value(bound)
+    def _find_rank(self, bound: bytes | None) -> int:
+        value = self._decode(bound)
         return _UNKNOWN if value is None else self._ranks[value]
 
-    def _value(self, bound: bytes | None) -> Any:
-        return comparable(self._type, bound)
+    def _decode(self, bound: bytes | None) -> Any:
+        return decode_bound(self._type, bound)
 
     @staticmethod
-    def _array(values: Iterable[int]) -> npt.NDArray[np.int64]:
+    def _make_array(values: Iterable[int]) -> npt.NDArray[np.int64]:
         return np.fromiter(values, dtype=np.int64)

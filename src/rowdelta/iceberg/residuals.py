@@ -1,4 +1,4 @@
-"""What a predicate says of whole partitions."""
+"""Evaluates a predicate on whole partitions."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
 
 
-def partition_residuals(handle: TableHandle, files: Sequence[ContentFile], condition: RowFilter) -> list[bool | None]:
-    """Whether a predicate holds for all rows of each file's partition (True), for none (False), or that is not known.
+def evaluate_partitions(handle: TableHandle, files: Sequence[ContentFile], condition: RowFilter) -> list[bool | None]:
+    """Whether a predicate is true for all rows of each file's partition (True), for none (False), or undecided (None).
 
-    Each partition is looked at once, however many files it has.
+    Each partition is evaluated once, however many files it has.
     """
     evaluators: dict[int, Any] = {}
-    known: dict[str, bool | None] = {}
+    by_partition: dict[str, bool | None] = {}
     answers = []
     for file in files:
         key = json.dumps([file.spec_id, *file.partition], default=str)
-        if key not in known:
-            known[key] = _residual(handle, file, condition, evaluators)
-        answers.append(known[key])
+        if key not in by_partition:
+            by_partition[key] = _evaluate_partition(handle, file, condition, evaluators)
+        answers.append(by_partition[key])
     return answers
 
 
-def _residual(handle: TableHandle, file: ContentFile, condition: RowFilter, evaluators: dict[int, Any]) -> bool | None:
+def _evaluate_partition(
+    handle: TableHandle, file: ContentFile, condition: RowFilter, evaluators: dict[int, Any]
+) -> bool | None:
     try:
         if file.spec_id not in evaluators:
             spec = handle.java_table.specs().get(file.spec_id)

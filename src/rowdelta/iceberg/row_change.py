@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rowdelta.iceberg.snapshot_contents import snapshot_files
+from rowdelta.iceberg.snapshot_contents import read_snapshot_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class NewDelete:
     """A delete file to be added, with its encoding.
 
-    `sequence_number` is given for one that takes the place of an older one and keeps its age; then all new files of
-    the change have one, and nothing but deletes is replaced.
+    `sequence_number` is set if the file replaces an older one and keeps its age. Then all new files of the change have
+    one, and the change replaces nothing but deletes.
     """
 
     file: ContentFile
@@ -41,15 +41,15 @@ class RowChange:
     Attributes:
         deletes: New delete files.
         rows: New data files, already written.
-        contents: Bytes of new files that are still to be written, by path; this is done while Iceberg makes manifests.
-        removed_deletes: Delete files that go.
-        removed_rows: Data files that go.
-        whole_files: Drop every data file whose rows all match this filter; nothing but a validation may be beside it.
-        validation: What other writers must not have done meanwhile; None for changes that depend on nothing.
-        summary: Further entries of the snapshot's summary.
-        kept_files: New data files that belong to somebody else, and stay where they are whatever becomes of the change.
-        update: Changes of the table's description that take effect in the same step.
-        operation: What the snapshot calls itself, where it is not what Iceberg would.
+        contents: Bytes of new files by path. They are written while Iceberg makes manifests.
+        removed_deletes: Delete files to remove.
+        removed_rows: Data files to remove.
+        whole_files: Drops every data file whose rows all match this filter. Only a validation may go with it.
+        validation: What concurrent writers must not have done; None for changes that depend on nothing.
+        summary: More entries for the snapshot's summary.
+        kept_files: New data files that another table owns. They are never removed, even if the commit fails.
+        update: Changes of the table's schema, spec and properties that are committed together with the snapshot.
+        operation: The snapshot's operation; default: Iceberg's own choice.
     """
 
     deletes: Sequence[NewDelete] = ()
@@ -66,7 +66,7 @@ class RowChange:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no file comes or goes: such a commit only mends what other writers left out of manifests."""
+        """Whether no file is added or removed. Such a commit only restores offsets that other writers dropped."""
         files = (self.deletes, self.removed_deletes, self.removed_rows, self.kept_files)
         return self.rows is None and self.whole_files is None and self.update is None and not any(files)
 
@@ -79,15 +79,15 @@ class RowChange:
 
 @dataclass(frozen=True)
 class Validation:
-    """What a change relies on, checked against every snapshot since the one that it read.
+    """What a change depends on, checked against every snapshot since the one that it read.
 
     Attributes:
         snapshot_id: The snapshot that was read; None for an empty table.
-        row_filter: Only changes to rows that can match this count.
-        data_files: Files that must still be there.
+        row_filter: Only changes to rows that may match it are conflicts.
+        data_files: Files that must still be live.
         no_new_deletes: Other writers must not have deleted matching rows: an update would bring them back.
         no_new_rows: Other writers must not have added matching rows (serializable isolation).
-        further: Called with what is about to be committed; raises what speaks against it.
+        further: Called with the uncommitted snapshot; raises an error that must block the commit.
     """
 
     snapshot_id: int | None
@@ -95,10 +95,10 @@ class Validation:
     data_files: Sequence[str] = ()
     no_new_deletes: bool = False
     no_new_rows: bool = False
-    further: Callable[[Uncommitted], None] | None = None
+    further: Callable[[UncommittedSnapshot], None] | None = None
 
     def configure(self, gateway: Gateway, delta: Any) -> None:
-        """Tells Iceberg's `RowDelta`."""
+        """Configures the validation of Iceberg's `RowDelta`."""
         delta.conflictDetectionFilter(self.row_filter.expression)
         if self.data_files:
             delta.validateDataFilesExist(gateway.text_list(self.data_files))
@@ -112,13 +112,13 @@ class Validation:
 
 
 @dataclass(frozen=True)
-class Uncommitted:
-    """A snapshot that is about to be committed: its manifests are on storage, and no one sees it yet.
+class UncommittedSnapshot:
+    """A snapshot that is about to be committed: its manifests are on storage, and no reader sees it yet.
 
     Attributes:
         handle: The table.
         listing: Its manifest list.
-        parent_id: The snapshot that it follows.
+        parent_id: Its parent snapshot.
     """
 
     handle: TableHandle
@@ -126,13 +126,13 @@ class Uncommitted:
     parent_id: int | None
 
 
-def parent_files(made: Uncommitted) -> SnapshotFiles:
-    """The snapshot that one which is about to be committed follows."""
-    handle = made.handle
-    if made.parent_id not in handle.metadata.snapshots:
+def read_parent_files(uncommitted: UncommittedSnapshot) -> SnapshotFiles:
+    """The files of the parent of an uncommitted snapshot."""
+    handle = uncommitted.handle
+    if uncommitted.parent_id not in handle.metadata.snapshots:
         handle.refresh()
-    parent = handle.snapshot(made.parent_id)
+    parent = handle.snapshot(uncommitted.parent_id)
     assert parent is not None
-    files = snapshot_files(handle, parent)
+    files = read_snapshot_files(handle, parent)
     assert files is not None
     return files

@@ -1,4 +1,4 @@
-"""Predicates as Iceberg expressions: for conflict detection, and for deletes that need no scan."""
+"""Converts predicates to Iceberg expressions, for conflict detection and for deletes that need no scan."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rowdelta.iceberg.sql_logic import SqlLogic
-from rowdelta.spark import JavaError, analyzed_plan, dotted
+from rowdelta.spark import JavaError, get_analyzed_plan, quote_where_needed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowFilter:
-    """A predicate in Iceberg's terms.
+    """A predicate as Iceberg expressions.
 
     Attributes:
-        text: The predicate, much as Iceberg prints it.
-        exact: Whether it says all that the predicate says; otherwise it is true for more rows.
+        text: The predicate, close to how Iceberg prints it.
+        exact: Whether it is equivalent to the predicate; otherwise it is true for more rows.
         expression: Iceberg's expression, true for every row that the predicate is true for.
-        certain: The same where it is true for no other row; None where it may be.
-        translated: What Iceberg itself makes of the predicate, with its own idea of nulls and NaN.
+        certain: The same expression if it is true for no other row; otherwise None.
+        translated: Iceberg's own translation, with Iceberg's rules for nulls and NaN.
     """
 
     text: str
@@ -35,43 +35,47 @@ class RowFilter:
 
 
 def build_row_filter(handle: TableHandle, where: str | Column | None, alias: str | None = None) -> RowFilter:
-    """Converts a predicate; a part of it that Iceberg cannot express is left out, which is safe for conflict detection.
+    """Converts a predicate; parts that Iceberg cannot express are omitted, which is safe for conflict detection.
 
     Args:
         handle: The table.
         where: SQL text or a Column; None for all rows.
-        alias: What the predicate calls the table.
+        alias: The name of the table in the predicate.
     """
     if where is None:
-        return _row_filter(handle, [], exact=True)
+        return _make_row_filter(handle, [], exact=True)
     table = handle.spark.table(handle.full_name)
-    return filter_of(handle, (table if alias is None else table.alias(alias)).where(where))
+    return convert_filter(handle, (table if alias is None else table.alias(alias)).where(where))
 
 
-def filter_of(handle: TableHandle, matched: DataFrame | None) -> RowFilter:
-    """Converts the predicate of rows of the table that were filtered last of all, and so analyzed already.
+def convert_filter(handle: TableHandle, matched: DataFrame | None) -> RowFilter:
+    """Converts the last filter of a frame over the table, which Spark has already analyzed.
 
     None stands for all rows.
     """
     if matched is None:
         return build_row_filter(handle, None)
-    parts = _simplified(handle, analyzed_plan(matched))
-    converted = [found for found in (_convert(handle, part) for part in parts) if found is not None]
+    parts = _simplify_condition(handle, get_analyzed_plan(matched))
+    converted = [
+        translated for translated in (_translate_part(handle, part) for part in parts) if translated is not None
+    ]
     exact = len(converted) == len(parts) and not any(part.nulls for part in converted)
-    return _row_filter(handle, converted, exact=exact)
+    return _make_row_filter(handle, converted, exact=exact)
 
 
-def _row_filter(handle: TableHandle, parts: list[Translated], *, exact: bool) -> RowFilter:
+def _make_row_filter(handle: TableHandle, parts: list[Translated], *, exact: bool) -> RowFilter:
     expressions = handle.gateway.iceberg.expressions.Expressions
     both = getattr(expressions, "and")
-    told, decided = expressions.alwaysTrue(), expressions.alwaysTrue()
+    translated, rewritten = expressions.alwaysTrue(), expressions.alwaysTrue()
     logic = SqlLogic(handle) if parts else None
     for part in parts:
         assert logic is not None
-        told = both(told, part.expression)
-        decided = both(decided, logic.rewritten(expressions.rewriteNot(part.expression), nulls=part.nulls))
-    text = re.sub(r'ref\(name="(.*?)"\)', lambda name: dotted([name[1]]), str(told.toString()))
-    return RowFilter(text, exact=exact, expression=decided, certain=decided if exact else None, translated=told)
+        translated = both(translated, part.expression)
+        rewritten = both(rewritten, logic.rewrite(expressions.rewriteNot(part.expression), nulls=part.nulls))
+    text = re.sub(r'ref\(name="(.*?)"\)', lambda name: quote_where_needed([name[1]]), str(translated.toString()))
+    return RowFilter(
+        text, exact=exact, expression=rewritten, certain=rewritten if exact else None, translated=translated
+    )
 
 
 @dataclass(frozen=True)
@@ -82,34 +86,34 @@ class Translated:
     nulls: bool
 
 
-def _convert(handle: TableHandle, part: Any) -> Translated | None:
-    """Iceberg's expression of a part; None where it has none, or one of columns that are not stored.
+def _translate_part(handle: TableHandle, part: Any) -> Translated | None:
+    """Iceberg's expression of a part; None if there is none, or if it uses columns that are not stored.
 
     Iceberg's NOT EQUAL stands both for `<>` and for NOT `<=>`, which differ for nulls.
     """
     gateway = handle.gateway
     strategy = gateway.scala_object(gateway.jvm.org.apache.spark.sql.execution.datasources.v2, "DataSourceV2Strategy")
     try:
-        translated = strategy.translateFilterV2(part)
-        found = None if translated.isEmpty() else gateway.iceberg.spark.SparkV2Filters.convert(translated.get())
-        if found is None:
+        predicate = strategy.translateFilterV2(part)
+        expression = None if predicate.isEmpty() else gateway.iceberg.spark.SparkV2Filters.convert(predicate.get())
+        if expression is None:
             return None
-        gateway.iceberg.expressions.Binder.bind(handle.java_table.schema().asStruct(), found, True)
+        gateway.iceberg.expressions.Binder.bind(handle.java_table.schema().asStruct(), expression, True)
     except JavaError:
         return None
-    return Translated(found, nulls="<=>" in (text := str(part.toString())) and "NOT" in text)
+    return Translated(expression, nulls="<=>" in (text := str(part.toString())) and "NOT" in text)
 
 
-def _simplified(handle: TableHandle, plan: Any) -> list[Any]:
-    """The condition of a filter in parts, with constants folded; parts that have a subquery are as they were.
+def _simplify_condition(handle: TableHandle, plan: Any) -> list[Any]:
+    """Splits the condition of a filter into parts and folds constants. Parts with a subquery stay unchanged.
 
-    The optimizer would make a join of a subquery, and what is left of the filter then says nothing of the rows.
+    The optimizer would turn a subquery into a join, and the remaining filter would no longer describe the rows.
     """
     catalyst = handle.gateway.jvm.org.apache.spark.sql.catalyst
     subqueries = handle.gateway.scala_object(catalyst.expressions, "SubqueryExpression")
-    while str(plan.nodeName()) != "Filter":  # Spark takes metadata columns away again above it
+    while str(plan.nodeName()) != "Filter":  # Spark removes metadata columns above it
         plan = plan.child()
-    parts = _conjuncts(_with_stored_names(handle, plan))
+    parts = _split_conjuncts(_use_stored_names(handle, plan))
     plain = [part for part in parts if not subqueries.hasSubquery(part)]
     others = [part for part in parts if subqueries.hasSubquery(part)]
     if not plain:
@@ -123,22 +127,22 @@ def _simplified(handle: TableHandle, plan: Any) -> list[Any]:
     filtered = catalyst.plans.logical.Filter(condition, relation)
     optimized = state.executePlan(filtered, getattr(state, "executePlan$default$2")()).optimizedPlan()
     literals = handle.gateway.scala_object(catalyst.expressions, "Literal")
-    kind = str(optimized.nodeName())
-    if kind == "Filter":
-        return [*_conjuncts(optimized.condition()), *others]
-    if kind == "LocalRelation":
+    node_name = str(optimized.nodeName())
+    if node_name == "Filter":
+        return [*_split_conjuncts(optimized.condition()), *others]
+    if node_name == "LocalRelation":
         return [literals.FalseLiteral()]
     return others  # the filter is gone: it holds for every row
 
 
-def _with_stored_names(handle: TableHandle, plan: Any) -> Any:
-    """A filter's condition with the names of its columns as the table has them: Iceberg looks at their case."""
+def _use_stored_names(handle: TableHandle, plan: Any) -> Any:
+    """A filter's condition with the column names of the table: Iceberg compares their case."""
     jvm = handle.gateway.jvm
     strategy = handle.gateway.scala_object(jvm.org.apache.spark.sql.execution.datasources, "DataSourceStrategy")
     return strategy.normalizeExprs(jvm.PythonUtils.toSeq([plan.condition()]), plan.child().output()).head()
 
 
-def _conjuncts(condition: Any) -> list[Any]:
+def _split_conjuncts(condition: Any) -> list[Any]:
     if str(condition.nodeName()) != "And":
         return [condition]
-    return [*_conjuncts(condition.left()), *_conjuncts(condition.right())]
+    return [*_split_conjuncts(condition.left()), *_split_conjuncts(condition.right())]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import CommitConflictError, TableError
 from rowdelta.iceberg.snapshot_reader import open_data_files
-from rowdelta.spark import JavaError, java_message, java_name, select_sql, where_sql
+from rowdelta.spark import JavaError, read_java_message, read_java_name, select_sql, where_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,54 +16,54 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.row_filter import RowFilter
     from rowdelta.iceberg.table_handle import TableHandle
 
-_FILES_LOOKED_AT: Final = 5_000
-_TASKS_AT_ONCE: Final = 1_000
+_MOST_FILES: Final = 5_000
+_TASKS_PER_CALL: Final = 1_000
 
 
 @dataclass(frozen=True)
 class ScanSize:
-    """What a scan would read."""
+    """The size of a scan."""
 
     files: int
     records: int
     size_in_bytes: int
 
 
-def scan_size(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> ScanSize:
-    """Plans a scan of the branch's head and adds up its files; of all rows, Spark reads the metadata."""
+def measure_scan(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> ScanSize:
+    """Plans a scan of the branch's head and adds up its files. For all rows, Spark adds up a metadata table."""
     table = where_sql(handle.gateway.metadata_table(handle.full_name, "files", snapshot_id), "content = 0")
     if condition.text == "true":
         row = select_sql(table, "count(*)", "sum(record_count)", "sum(file_size_in_bytes)").collect()[0]
         return ScanSize(row[0], row[1] or 0, row[2] or 0)
     files = records = size = 0
     try:
-        with _tasks(handle, snapshot_id, condition) as tasks:
+        with _plan_tasks(handle, snapshot_id, condition) as tasks:
             for task in tasks:
                 file = task.file()
                 files, records, size = files + 1, records + int(file.recordCount()), size + int(file.fileSizeInBytes())
     except JavaError as error:
         raise TableError(
-            f"a scan of {handle.name} cannot be planned: {java_name(error)}: {java_message(error)}",
+            f"a scan of {handle.name} cannot be planned: {read_java_name(error)}: {read_java_message(error)}",
             hint="are the files of its metadata still there, and may this user read them?",
         ) from error
     return ScanSize(files, records, size)
 
 
 @contextmanager
-def _tasks(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> Iterator[Iterator[Any]]:
+def _plan_tasks(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> Iterator[Iterator[Any]]:
     """Iceberg's tasks for the data files that can have matching rows; their deletes may be missing."""
     scan = _new_scan(handle, snapshot_id).filter(condition.expression).includeColumnStats()
     tasks = scan.planFiles()
     try:
-        yield _each(handle, tasks.iterator())
+        yield _iterate(handle, tasks.iterator())
     finally:
         tasks.close()
 
 
 def _new_scan(handle: TableHandle, snapshot_id: int) -> Any:
-    """A scan of the branch's head; without its deletes where Iceberg could not plan them.
+    """A scan of the branch's head, without its deletes if Iceberg could not plan them.
 
-    Iceberg fails at a vector whose place in its file has been dropped, as every rewrite of its manifest does.
+    Iceberg fails on a vector without an offset, and every rewrite of its manifest by Iceberg drops the offset.
     """
     if snapshot_id not in handle.metadata.snapshots:
         handle.refresh()
@@ -71,16 +71,16 @@ def _new_scan(handle: TableHandle, snapshot_id: int) -> Any:
     assert snapshot is not None
     if snapshot.manifest_list is not None:
         manifests = handle.manifests.read(snapshot.manifest_list).records
-        if any(handle.manifests.lacks_places(manifest) for manifest in manifests if manifest.get("content")):
+        if any(handle.manifests.lacks_offsets(manifest) for manifest in manifests if manifest.get("content")):
             return open_data_files(handle, snapshot).newScan()
-    # By the name of the branch: a scan by id would take the filter's columns for those of the snapshot's own schema.
+    # By the name of the branch: a scan by id would resolve the filter's columns in the snapshot's own schema.
     return handle.java_table.newScan().useRef(handle.branch)
 
 
-def _each(handle: TableHandle, iterator: Any) -> Iterator[Any]:
-    """What a Java iterator gives, more at a time the longer it is.
+def _iterate(handle: TableHandle, iterator: Any) -> Iterator[Any]:
+    """Iterates over a Java iterator in batches of growing size.
 
-    To py4j's own `next`, a Java exception is the end of the iterator; here it is raised.
+    py4j's own `next` treats a Java exception as the end of the iterator; here it is raised.
     """
     guava = handle.gateway.iceberg.relocated.com.google.common.collect
     wanted = 1
@@ -89,40 +89,40 @@ def _each(handle: TableHandle, iterator: Any) -> Iterator[Any]:
         yield from members
         if len(members) < wanted:
             return
-        wanted = min(4 * wanted, _TASKS_AT_ONCE)
+        wanted = min(4 * wanted, _TASKS_PER_CALL)
 
 
 @dataclass(frozen=True)
 class WholeFiles:
-    """The data files whose rows all match a filter, when no file matches in part."""
+    """The data files whose rows all match a filter, if no file matches in part."""
 
     files: int
     records: int
 
 
-def whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> WholeFiles | None:
-    """What a delete by metadata alone would drop; None where some file might hold both kinds of rows.
+def find_whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> WholeFiles | None:
+    """The files that a metadata-only delete would drop; None if some file may match in part.
 
-    Files are looked at until one is in doubt, so that a predicate which cuts through files costs next to nothing.
+    The check stops at the first such file, so it costs next to nothing for a predicate that matches files in part.
     """
-    found = _look_for_whole_files(handle, snapshot_id, condition)
-    return None if isinstance(found, str) else found
+    result = _inspect_files(handle, snapshot_id, condition)
+    return None if isinstance(result, str) else result
 
 
 def check_whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> None:
-    """Refuses a delete by metadata alone of a snapshot in which some file might hold both kinds of rows.
+    """Refuses a metadata-only delete of a snapshot in which some file may match in part.
 
-    Iceberg would refuse it too, but leave the manifest behind that it was writing.
+    Iceberg would refuse it too, but would leave behind the manifest that it was writing.
     """
-    found = _look_for_whole_files(handle, snapshot_id, condition)
-    if isinstance(found, str):
+    result = _inspect_files(handle, snapshot_id, condition)
+    if isinstance(result, str):
         raise CommitConflictError(
-            f"another writer changed the same data: {found}", hint="run it again, and single rows are deleted"
+            f"another writer changed the same data: {result}", hint="run it again, and single rows are deleted"
         )
 
 
-def _look_for_whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> WholeFiles | str:
-    """The files that match whole, or why they cannot be dropped."""
+def _inspect_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> WholeFiles | str:
+    """The files that match as a whole, or the reason why they cannot be dropped."""
     if condition.certain is None:
         return "the predicate cannot be decided by metadata"
     iceberg, table = handle.gateway.iceberg, handle.java_table
@@ -135,15 +135,15 @@ def _look_for_whole_files(handle: TableHandle, snapshot_id: int, condition: RowF
             spec_id: iceberg.expressions.ResidualEvaluator.of(spec, condition.certain, True)
             for spec_id, spec in table.specs().items()
         }
-        with _tasks(handle, snapshot_id, condition) as tasks:
+        with _plan_tasks(handle, snapshot_id, condition) as tasks:
             for task in tasks:
                 file = task.file()
                 left = residuals[file.specId()].residualFor(file.partition())
                 if left.op().name() != "TRUE" and not evaluator.eval(file):
                     return f"some, but not all, rows of {file.location()} may match"
                 files, records = files + 1, records + int(file.recordCount())
-                if files > _FILES_LOOKED_AT:
-                    return f"more than {_FILES_LOOKED_AT:,} files may match"
+                if files > _MOST_FILES:
+                    return f"more than {_MOST_FILES:,} files may match"
     except JavaError as error:
-        return f"the files cannot be looked at: {java_message(error)}"
+        return f"the files cannot be looked at: {read_java_message(error)}"
     return WholeFiles(files, records)

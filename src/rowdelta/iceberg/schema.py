@@ -45,9 +45,9 @@ class Schema:
     @cached_property
     def by_id(self) -> dict[int, Field]:
         """Every column by its id; the fields of structs are there too, with dotted names."""
-        found: dict[int, Field] = {}
-        _collect(self.fields, (), found)
-        return found
+        columns: dict[int, Field] = {}
+        _collect_fields(self.fields, (), columns)
+        return columns
 
     @cached_property
     def top_level(self) -> dict[str, Field]:
@@ -56,17 +56,17 @@ class Schema:
 
     @cached_property
     def by_name(self) -> dict[str, Field]:
-        """Every column by its name, nested ones by their dotted name; Iceberg sees to it that these differ."""
+        """Every column by its name, nested ones by their dotted name; Iceberg ensures that these are unique."""
         return {column.name: column for column in self.by_id.values()}
 
     def find(self, name: str, rule: NameRule | None = None) -> Field:
         """The column of a name.
 
         Args:
-            name: As in SQL, with dots before the fields of structs; a part that has dots itself is in backticks. Where
-                nothing else is meant by it, a name with dots or spaces may also stand as it is.
-            rule: How names are compared. `handle.name_rule` is the rule for what a user wrote; left out, case does not
-                count, but the very name comes first.
+            name: As in SQL: dots separate the fields of structs, and a part with dots is in backticks. A name with dots
+                or spaces may also be unquoted if it has no other meaning.
+            rule: How names are compared. `handle.name_rule` is the rule for a user's names. By default, case does not
+                matter, but an exact match comes first.
 
         Raises:
             InputError: There is no such column, or the name fits several.
@@ -80,7 +80,7 @@ class Schema:
         wanted = tuple(map(rule.fold, split_name(name)))
         alike = [column for column in columns if tuple(map(rule.fold, column.path)) == wanted]
         if len(alike) > 1:
-            raise ambiguous_name(name, [column.sql for column in alike])
+            raise ambiguous_name_error(name, [column.sql for column in alike])
         alike = alike or [column for column in columns if rule.same(column.name, name)]
         if len(alike) > 1:
             raise InputError(
@@ -95,20 +95,20 @@ class Schema:
         )
 
 
-def ambiguous_name(name: str, columns: Sequence[str]) -> InputError:
-    """What is said of a name that fits columns which differ only in case."""
+def ambiguous_name_error(name: str, columns: Sequence[str]) -> InputError:
+    """The error for a name that matches columns which differ only in case."""
     return InputError(
         f"{name!r} fits {' and '.join(columns)}, which differ only in case",
-        hint="spark.conf.set('spark.sql.caseSensitive', 'true') tells them apart",
+        hint="spark.conf.set('spark.sql.caseSensitive', 'true') distinguishes them",
     )
 
 
-def _collect(fields: tuple[Field, ...], parents: tuple[str, ...], found: dict[int, Field]) -> None:
+def _collect_fields(fields: tuple[Field, ...], parents: tuple[str, ...], columns: dict[int, Field]) -> None:
     for column in fields:
         path = (*parents, column.name)
-        found[column.id] = Field(column.id, ".".join(path), column.type, column.required, path, column.doc)
+        columns[column.id] = Field(column.id, ".".join(path), column.type, column.required, path, column.doc)
         if isinstance(column.type, dict) and column.type["type"] == "struct":
-            _collect(read_fields(column.type), path, found)
+            _collect_fields(read_fields(column.type), path, columns)
 
 
 def read_fields(struct: dict[str, Any]) -> tuple[Field, ...]:

@@ -1,4 +1,4 @@
-"""Where short-lived metadata files go, and how they are removed."""
+"""Writes short-lived metadata files, and removes them."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ in_use: set[str] = set()
 def scratch_folder(handle: TableHandle) -> str:
     """A folder that the table's FileIO can read: the configured one, a temporary one, or the table's metadata folder.
 
-    A temporary folder serves where driver and executors are one process and the table lies on its file system.
+    A temporary folder works if driver and executors are one process and the table is on its file system.
     """
     configured = handle.spark.conf.get(SETTING, None) or handle.spark.conf.get(SETTING.removeprefix("spark."), None)
     if configured:
         return configured.rstrip("/")
     location = handle.metadata.location
     if urlparse(location).scheme in {"", "file"} and str(handle.spark.sparkContext.master).startswith("local"):
-        return _local()
+        return _get_local_folder()
     return f"{location}/metadata"
 
 
-def _local() -> str:
+def _get_local_folder() -> str:
     global _local_folder  # noqa: PLW0603 - one folder for the process, removed with it
     if _local_folder is None:
         _local_folder = tempfile.mkdtemp(prefix="rowdelta-")
@@ -46,11 +46,10 @@ def _local() -> str:
 
 
 class ScratchFiles:
-    """Scratch files: those of frames that a user may hold live as long as the process, others as long as an action.
+    """Scratch files. Those that a user's frames may need live as long as the process, others as long as an action.
 
     Attributes:
-        namespace: Goes into the names of the files: another handle or process that made the same copy has its own, and
-            does not take this one away when it ends.
+        namespace: Part of the file names. So another handle or process never removes a file of this one.
     """
 
     def __init__(self, files: FileIO) -> None:
@@ -63,7 +62,7 @@ class ScratchFiles:
         self._lock = threading.Lock()
 
     def keep(self, location: str, data: bytes, *, passing: bool = False) -> None:
-        """Writes a file once; it is removed when the process ends, or with the action that it is for."""
+        """Writes a file once. It is removed when the process ends; if `passing`, when the action ends."""
         with self._lock:
             if location not in self._kept:
                 self._files.write(location, data)
@@ -77,7 +76,7 @@ class ScratchFiles:
 
     @contextmanager
     def action(self) -> Iterator[None]:
-        """Removes the passing files that were written meanwhile, when no other action needs them."""
+        """Removes the passing files that the action wrote, unless another action is still running."""
         with self._lock:
             self._actions += 1
         try:
@@ -93,8 +92,8 @@ class ScratchFiles:
             self._files.discard(gone)
 
     def remove(self) -> None:
-        """Removes the files; Spark may already be gone, and its local folder with it."""
-        kept, self._kept = self._kept, set()
-        in_use.difference_update(kept)
+        """Removes the files. Spark may already have stopped and removed its local folder."""
+        paths, self._kept = self._kept, set()
+        in_use.difference_update(paths)
         with suppress(Exception):
-            self._files.delete(kept)
+            self._files.delete(paths)

@@ -1,4 +1,4 @@
-"""What of a predicate may skip files by floating-point columns: a wider one, which misleads no reader."""
+"""Builds a wider predicate on floating-point columns by which files can be skipped safely."""
 
 from __future__ import annotations
 
@@ -30,38 +30,41 @@ def names_floats(handle: TableHandle, named: AbstractSet[str]) -> bool:
 
 
 def build_skipping_filter(handle: TableHandle, condition: RowFilter) -> Column | None:
-    """A predicate on floating-point columns alone, true for all rows of another one; None where there is none.
+    """A predicate on floating-point columns only, true for all rows of another predicate; None if there is none.
 
-    It is one that Iceberg evaluates as Spark does: made of `RowFilter.expression`.
+    Iceberg evaluates it as Spark does, since it is made from `RowFilter.expression`.
     """
     columns = {column.name: column for column in handle.metadata.schema.fields if is_float(column)}
-    return _column(handle, condition.expression, columns)
+    return _convert_expression(handle, condition.expression, columns)
 
 
-def _column(handle: TableHandle, found: Any, columns: Mapping[str, Field]) -> Column | None:
-    kind = str(found.op().name())
-    if kind in {"AND", "OR"}:
-        left, right = _column(handle, found.left(), columns), _column(handle, found.right(), columns)
+def _convert_expression(handle: TableHandle, expression: Any, columns: Mapping[str, Field]) -> Column | None:
+    operation = str(expression.op().name())
+    if operation in {"AND", "OR"}:
+        left, right = (
+            _convert_expression(handle, expression.left(), columns),
+            _convert_expression(handle, expression.right(), columns),
+        )
         if left is not None and right is not None:
-            return left & right if kind == "AND" else left | right
-        return None if kind == "OR" else left if right is None else right
-    column = None if kind in {"TRUE", "FALSE"} else columns.get(str(found.ref().name()))
-    return None if column is None else _of_values(handle, kind, found, column)
+            return left & right if operation == "AND" else left | right
+        return None if operation == "OR" else left if right is None else right
+    column = None if operation in {"TRUE", "FALSE"} else columns.get(str(expression.ref().name()))
+    return None if column is None else _convert_comparison(handle, operation, expression, column)
 
 
-def _of_values(handle: TableHandle, kind: str, found: Any, column: Field) -> Column | None:
-    value, literal = F.col(quote(column.name)), partial(_literal, column)
-    made: Column | None = None
-    if kind in {"IS_NULL", "NOT_NULL"}:
-        made = value.isNull() if kind == "IS_NULL" else value.isNotNull()
-    elif kind == "IS_NAN":
-        made = value == literal(_NAN)
-    elif kind == "IN":
-        made = value.isin([literal(known.value()) for known in handle.gateway.members(found.literals())])
-    elif kind in _COMPARED:
-        made = getattr(value, _COMPARED[kind])(literal(found.literal().value()))
-    return made
+def _convert_comparison(handle: TableHandle, operation: str, expression: Any, column: Field) -> Column | None:
+    value, literal = F.col(quote(column.name)), partial(_make_literal, column)
+    predicate: Column | None = None
+    if operation in {"IS_NULL", "NOT_NULL"}:
+        predicate = value.isNull() if operation == "IS_NULL" else value.isNotNull()
+    elif operation == "IS_NAN":
+        predicate = value == literal(_NAN)
+    elif operation == "IN":
+        predicate = value.isin([literal(member.value()) for member in handle.gateway.members(expression.literals())])
+    elif operation in _COMPARED:
+        predicate = getattr(value, _COMPARED[operation])(literal(expression.literal().value()))
+    return predicate
 
 
-def _literal(column: Field, value: float) -> Column:
+def _make_literal(column: Field, value: float) -> Column:
     return F.lit(float(value)).cast(column.type_name)

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SnapshotFiles:
-    """The manifests of a snapshot, and its deletes. `is_committed` says that they are those of its own list."""
+    """The manifests of a snapshot, and its deletes.
+
+    `is_committed` is True if they come from the snapshot's own manifest list.
+    """
 
     snapshot: Snapshot
     listing: AvroFile
@@ -26,19 +29,19 @@ class SnapshotFiles:
 
     @property
     def has_row_ids(self) -> bool:
-        """Whether rows have ids of their own; not on version 2, nor after an upgrade until the next commit."""
+        """Whether rows have ids; not in version 2, nor between an upgrade and the next commit."""
         data = [manifest for manifest in self.listing.records if not manifest.get("content")]
         return all(manifest.get("first_row_id") is not None for manifest in data)
 
     def count(self, what: str) -> int | None:
-        """How many live data `files` or `rows` there are, deleted ones too; None where a manifest does not say."""
+        """How many live data `files` or `rows` there are, deleted rows included; None if a manifest has no count."""
         manifests = [manifest for manifest in self.listing.records if not manifest.get("content")]
-        counts = [manifest.get(f"{kind}_{what}_count") for manifest in manifests for kind in ("added", "existing")]
-        known = [int(count) for count in counts if count is not None]
-        return sum(known) if len(known) == len(counts) else None
+        counts = [manifest.get(f"{status}_{what}_count") for manifest in manifests for status in ("added", "existing")]
+        numbers = [int(count) for count in counts if count is not None]
+        return sum(numbers) if len(numbers) == len(counts) else None
 
     def young_files(self, handle: TableHandle) -> list[DataEntry]:
-        """The data files that are not older than every equality delete: only for these does the age of a row matter."""
+        """The data files that are not older than every equality delete. Only for these the age of a row matters."""
         oldest = min(entry.sequence_number for entry in self.equality_deletes)
         young = [
             manifest
@@ -50,15 +53,17 @@ class SnapshotFiles:
         return [entry for entry in entries if entry.sequence_number >= oldest]
 
 
-def snapshot_files(handle: TableHandle, snapshot: Snapshot) -> SnapshotFiles | None:
-    """What a snapshot holds; None for an old one of format version 1, which has no manifest list and no deletes."""
+def read_snapshot_files(handle: TableHandle, snapshot: Snapshot) -> SnapshotFiles | None:
+    """The files of a snapshot; None for an old one of format version 1, which has no manifest list and no deletes."""
     if snapshot.manifest_list is None:
         return None
-    return replace(files_of(handle, snapshot, handle.manifests.read(snapshot.manifest_list)), is_committed=True)
+    return replace(
+        read_listed_files(handle, snapshot, handle.manifests.read(snapshot.manifest_list)), is_committed=True
+    )
 
 
-def files_of(handle: TableHandle, snapshot: Snapshot, listing: AvroFile) -> SnapshotFiles:
-    """A snapshot with this manifest list, which need not be the one that it was committed with."""
+def read_listed_files(handle: TableHandle, snapshot: Snapshot, listing: AvroFile) -> SnapshotFiles:
+    """The files of a snapshot with this manifest list, which may differ from its own."""
     manifests = [manifest for manifest in listing.records if manifest.get("content")]
     handle.manifests.fetch(manifests, parsed=True)
     deletes = [entry for manifest in manifests for entry in handle.manifests.deletes(manifest)]

@@ -1,7 +1,7 @@
-"""The shadow of a snapshot: the same table without its equality deletes, read by Iceberg's own reader.
+"""Reads a snapshot without its equality deletes, with Iceberg's own reader.
 
-Nothing is committed. In memory, the snapshot has a manifest list without the manifests that hold equality deletes.
-Push-down, pruning, position deletes, deletion vectors and metadata columns all work as ever.
+Nothing is committed. In memory, the snapshot gets a manifest list without the manifests that hold equality deletes.
+Push-down, pruning, position deletes, deletion vectors and metadata columns work as usual.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from rowdelta.iceberg.in_memory_table import make_static_table, pin_to_branch, read_java_table, read_spark_table
 from rowdelta.iceberg.manifest_copies import copy_listing
 from rowdelta.iceberg.metadata_document import MetadataDocument
-from rowdelta.iceberg.partition_specs import partition_names
-from rowdelta.iceberg.pushdown import has_null_partitions, with_unpartitioned_spec
+from rowdelta.iceberg.partition_specs import list_partition_names
+from rowdelta.iceberg.pushdown import add_unpartitioned_spec, has_null_partitions
 from rowdelta.iceberg.snapshot_contents import SnapshotFiles
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class SnapshotFrame:
     partition_names: dict[int, str]
 
 
-def shadow(
+def read_without_equality_deletes(
     handle: TableHandle,
     files: SnapshotFiles,
     schema_id: int,
@@ -49,28 +49,28 @@ def shadow(
         handle: The table.
         files: The snapshot.
         schema_id: The schema to read with.
-        extra_fields: Dropped columns that the schema has as well, under the names given. Partition fields that are made
-            of them are in `_partition`.
-        only: The data files to read; all of them when left out.
+        extra_fields: Dropped columns to add to the schema, under the names given. `_partition` then has the partition
+            fields that are made from them.
+        only: The data files to read; default: all.
 
-    Every metadata column is there. Where there are equality deletes, `_last_updated_sequence_number` is, too, also on a
-    version 2 table, where it is the data sequence number of the row's file.
+    The frame has every metadata column. If there are equality deletes, it also has `_last_updated_sequence_number`: on
+    a version 2 table, the data sequence number of the row's file.
     """
     state = handle.state
     nulls = has_null_partitions(state.metadata.specs, files.listing.records)
-    if only is None and not extra_fields and _is_newest_and_clean(handle.branch, state.metadata, files, schema_id):
-        table = pin_to_branch(handle, with_unpartitioned_spec(handle, state.current) if nulls else state.current)
-        return SnapshotFrame(read_spark_table(handle, table), partition_names(handle, table.table()))
+    if only is None and not extra_fields and _is_clean_head(handle.branch, state.metadata, files, schema_id):
+        table = pin_to_branch(handle, add_unpartitioned_spec(handle, state.current) if nulls else state.current)
+        return SnapshotFrame(read_spark_table(handle, table), list_partition_names(handle, table.table()))
     listing = copy_listing(handle, files, only)
     document = _describe_snapshot(handle, files.snapshot.id, schema_id, extra_fields)
     if nulls:
         document = document.add_unpartitioned_spec()
     table = make_static_table(handle, document, listing)
-    return SnapshotFrame(read_java_table(handle, table), partition_names(handle, table))
+    return SnapshotFrame(read_java_table(handle, table), list_partition_names(handle, table))
 
 
 def open_data_files(handle: TableHandle, snapshot: Snapshot) -> Any:
-    """A table in memory with the data files of a snapshot and none of its deletes, to plan a scan of."""
+    """A table in memory with the data files of a snapshot and none of its deletes, for planning a scan."""
     assert snapshot.manifest_list is not None
     listing = handle.manifests.read(snapshot.manifest_list)
     data = [manifest for manifest in listing.records if not manifest.get("content")]
@@ -80,16 +80,16 @@ def open_data_files(handle: TableHandle, snapshot: Snapshot) -> Any:
     )
 
 
-def is_read_as_it_is(handle: TableHandle, files: SnapshotFiles) -> bool:
-    """Whether the shadow of a snapshot, read with the newest schema, is the table itself: nothing of it is made up."""
+def is_read_from_table(handle: TableHandle, files: SnapshotFiles) -> bool:
+    """Whether `read_without_equality_deletes`, with the newest schema, reads the table itself instead of one made in memory."""
     metadata = handle.metadata
-    return _is_newest_and_clean(handle.branch, metadata, files, metadata.current_schema_id)
+    return _is_clean_head(handle.branch, metadata, files, metadata.current_schema_id)
 
 
-def _is_newest_and_clean(branch: str, metadata: TableMetadata, files: SnapshotFiles, schema_id: int) -> bool:
-    """Whether Iceberg reads just this at the head of the branch: nothing need be made up then.
+def _is_clean_head(branch: str, metadata: TableMetadata, files: SnapshotFiles, schema_id: int) -> bool:
+    """Whether Iceberg can read the head of the branch as it is.
 
-    Not where the snapshot has an older schema: Iceberg takes the columns of a filter for those of that one.
+    It cannot if the snapshot has an older schema: Iceberg would resolve the columns of a filter in that schema.
     """
     head = metadata.head(branch)
     return (

@@ -29,14 +29,14 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class History:
-    """Where snapshots are read that are not at hand: one, or the JSON with all of them."""
+    """Reads snapshots that are not in memory: one of them, or the JSON with all of them."""
 
     one: Callable[[int], dict[str, Any] | None]
     whole: Callable[[], dict[str, Any]]
 
 
 class Snapshots(Mapping[int, Snapshot]):
-    """The snapshots of a table by id. A few that are not at hand are read one by one, then the whole history is."""
+    """The snapshots of a table by id. A few that are not in memory are read one by one, then the whole history."""
 
     def __init__(self, at_hand: dict[int, Snapshot], history: History | None = None) -> None:
         self._known = at_hand
@@ -44,7 +44,7 @@ class Snapshots(Mapping[int, Snapshot]):
         self._one_by_one = _READ_ONE_BY_ONE
 
     def __getitem__(self, snapshot_id: int) -> Snapshot:
-        history = self._history  # another thread may let go of it
+        history = self._history  # another thread may set it to None
         if snapshot_id not in self._known and history is not None:
             if self._one_by_one > 0:
                 self._one_by_one -= 1
@@ -53,16 +53,16 @@ class Snapshots(Mapping[int, Snapshot]):
                     raise KeyError(snapshot_id)
                 self._known[snapshot_id] = parse_snapshot(document)
             else:
-                self._all()
+                self._read_all()
         return self._known[snapshot_id]
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._all())
+        return iter(self._read_all())
 
     def __len__(self) -> int:
-        return len(self._all())
+        return len(self._read_all())
 
-    def _all(self) -> dict[int, Snapshot]:
+    def _read_all(self) -> dict[int, Snapshot]:
         history = self._history
         if history is not None:
             self._known = read_snapshots(history.whole())

@@ -1,8 +1,8 @@
-"""SQL's logic in Iceberg's terms: nulls, NaN and negative zero.
+"""Rewrites Iceberg expressions so that they follow SQL's logic of nulls, NaN and negative zero.
 
-Iceberg compares otherwise than Spark SQL does. A comparison with null is never unknown, but true or false: null comes
-before all values, and `<>` is true for it. The bounds of a file leave out NaN, which is greater than all other values.
-And -0.0 comes before 0.0, to which it is equal. Here a predicate becomes one that gives SQL's answer with Iceberg's
+Iceberg compares differently from Spark SQL. A comparison with null is never unknown, but true or false: null comes
+before all values, and `<>` is true for it. The bounds of a file omit NaN, which SQL orders after all other values. And
+-0.0 comes before 0.0, although SQL treats them as equal. A rewritten predicate gives SQL's answer under Iceberg's
 rules, so that it can decide about whole files.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
 
 _ORDERED: Final = {"LT": "lessThan", "LT_EQ": "lessThanOrEqual", "GT": "greaterThan", "GT_EQ": "greaterThanOrEqual"}
-# Of the two zeros, the one that makes the other fall on the same side.
+# Which of the two zeros puts both on the same side of the comparison.
 _ZEROS: Final = {"LT": -0.0, "GT_EQ": -0.0, "GT": 0.0, "LT_EQ": 0.0}
 _UNKNOWN_OF_NULL: Final = {*_ORDERED, "EQ", "NOT_EQ", "IN", "NOT_IN", "STARTS_WITH", "NOT_STARTS_WITH", "NOT_NAN"}
 _NEGATED: Final = {"NOT_EQ", "NOT_IN", "NOT_STARTS_WITH"}
@@ -32,102 +32,106 @@ class SqlLogic:
         self._gateway = handle.gateway
         self._expressions = handle.gateway.iceberg.expressions.Expressions
         self._schema = handle.java_table.schema()
-        self._has_floats = bool(float_columns(handle))
+        self._has_floats = bool(list_float_columns(handle))
 
-    def rewritten(self, found: Any, *, nulls: bool) -> Any:
-        """An expression without NOT that is true where SQL's predicate is.
+    def rewrite(self, expression: Any, *, nulls: bool) -> Any:
+        """Rewrites an expression without NOT, so that it is true where SQL's predicate is.
 
         Args:
-            found: Iceberg's translation, without NOT.
+            expression: Iceberg's translation, without NOT.
             nulls: Whether negated predicates stay true for nulls, as those of `<=>` are.
         """
-        kind = str(found.op().name())
-        if kind in {"AND", "OR"}:
-            left, right = (self.rewritten(side, nulls=nulls) for side in (found.left(), found.right()))
-            return self._both(left, right) if kind == "AND" else self._either(left, right)
-        if kind not in _UNKNOWN_OF_NULL:
-            return found
-        exact = self._of_values(kind, found)
-        if nulls and (kind in _NEGATED or kind == "NOT_NAN"):
-            return self._either(self._expressions.isNull(found.term()), exact)
-        return self._both(self._expressions.notNull(found.term()), exact)
+        operation = str(expression.op().name())
+        if operation in {"AND", "OR"}:
+            left, right = (self.rewrite(side, nulls=nulls) for side in (expression.left(), expression.right()))
+            return self._join_and(left, right) if operation == "AND" else self._join_or(left, right)
+        if operation not in _UNKNOWN_OF_NULL:
+            return expression
+        exact = self._rewrite_comparison(operation, expression)
+        if nulls and (operation in _NEGATED or operation == "NOT_NAN"):
+            return self._join_or(self._expressions.isNull(expression.term()), exact)
+        return self._join_and(self._expressions.notNull(expression.term()), exact)
 
-    def _of_values(self, kind: str, found: Any) -> Any:
-        """A comparison that is right for all values but null."""
-        if kind.endswith("STARTS_WITH"):
-            return self._prefix(found.term(), str(found.literal().value()), negated=kind.startswith("NOT"))
-        if kind == "NOT_NAN" or not self._is_float(found):
-            return found
-        return self._of_floats(kind, found)
+    def _rewrite_comparison(self, operation: str, expression: Any) -> Any:
+        """Rewrites a comparison, so that it is correct for all values except null."""
+        if operation.endswith("STARTS_WITH"):
+            return self._rewrite_prefix(
+                expression.term(), str(expression.literal().value()), negated=operation.startswith("NOT")
+            )
+        if operation == "NOT_NAN" or not self._is_float(expression):
+            return expression
+        return self._rewrite_float_comparison(operation, expression)
 
-    def _of_floats(self, kind: str, found: Any) -> Any:
-        """A comparison of a floating-point column, as Spark orders its values.
+    def _rewrite_float_comparison(self, operation: str, expression: Any) -> Any:
+        """Rewrites a comparison of a floating-point column to Spark's order of values.
 
-        Only zero gets a literal of its own: a number of Java's type `float` would come back from Python as a `double`,
-        and Iceberg takes infinity for a value that no `float` can have. That NaN is less than nothing has to be said:
-        where a file does not count NaN, Iceberg believes that it has none.
+        Only zero gets a new literal: Python would return a Java `float` as a `double`, and Iceberg treats infinity as
+        a value that a `float` cannot have. The expression must exclude NaN explicitly: where a file does not count
+        NaN, Iceberg assumes that it has none.
         """
-        term, expressions = found.term(), self._expressions
-        if kind in {"IN", "NOT_IN"}:
-            has_zero = any(literal.value() == 0 for literal in self._gateway.members(found.literals()))
+        term, expressions = expression.term(), self._expressions
+        if operation in {"IN", "NOT_IN"}:
+            has_zero = any(literal.value() == 0 for literal in self._gateway.members(expression.literals()))
         else:
-            has_zero = found.literal().value() == 0
-        if kind == "NOT_IN":
-            return self._both(found, self._not_zero(term)) if has_zero else found
-        if kind == "NOT_EQ":
-            return self._not_zero(term) if has_zero else found
-        if kind in {"GT", "GT_EQ"}:
-            return self._either(self._from_zero(kind, term) if has_zero else found, expressions.isNaN(term))
-        if kind == "IN" and has_zero:
-            found = self._either(found, self._zero(term))
+            has_zero = expression.literal().value() == 0
+        if operation == "NOT_IN":
+            return self._join_and(expression, self._differs_from_zero(term)) if has_zero else expression
+        if operation == "NOT_EQ":
+            return self._differs_from_zero(term) if has_zero else expression
+        if operation in {"GT", "GT_EQ"}:
+            return self._join_or(
+                self._compare_with_zero(operation, term) if has_zero else expression, expressions.isNaN(term)
+            )
+        if operation == "IN" and has_zero:
+            expression = self._join_or(expression, self._equals_zero(term))
         elif has_zero:
-            found = self._zero(term) if kind == "EQ" else self._from_zero(kind, term)
-        return self._both(expressions.notNaN(term), found)
+            expression = self._equals_zero(term) if operation == "EQ" else self._compare_with_zero(operation, term)
+        return self._join_and(expressions.notNaN(term), expression)
 
-    def _from_zero(self, kind: str, term: Any) -> Any:
-        return getattr(self._expressions, _ORDERED[kind])(term, _ZEROS[kind])
+    def _compare_with_zero(self, operation: str, term: Any) -> Any:
+        return getattr(self._expressions, _ORDERED[operation])(term, _ZEROS[operation])
 
-    def _zero(self, term: Any) -> Any:
-        return self._both(self._from_zero("GT_EQ", term), self._from_zero("LT_EQ", term))
+    def _equals_zero(self, term: Any) -> Any:
+        return self._join_and(self._compare_with_zero("GT_EQ", term), self._compare_with_zero("LT_EQ", term))
 
-    def _not_zero(self, term: Any) -> Any:
-        above = self._either(self._from_zero("GT", term), self._expressions.isNaN(term))
-        return self._either(self._from_zero("LT", term), above)
+    def _differs_from_zero(self, term: Any) -> Any:
+        above = self._join_or(self._compare_with_zero("GT", term), self._expressions.isNaN(term))
+        return self._join_or(self._compare_with_zero("LT", term), above)
 
-    def _prefix(self, term: Any, prefix: str, *, negated: bool) -> Any:
-        """A prefix as a range: Iceberg fails to compare the prefix of a partition that is null."""
-        expressions, after = self._expressions, next_prefix(prefix)
+    def _rewrite_prefix(self, term: Any, prefix: str, *, negated: bool) -> Any:
+        """Rewrites a prefix as a range: Iceberg fails to compare the prefix of a null partition."""
+        expressions, after = self._expressions, find_next_prefix(prefix)
         if negated:
             below = expressions.lessThan(term, prefix)
-            return below if after is None else self._either(below, expressions.greaterThanOrEqual(term, after))
+            return below if after is None else self._join_or(below, expressions.greaterThanOrEqual(term, after))
         above = expressions.greaterThanOrEqual(term, prefix)
-        return above if after is None else self._both(above, expressions.lessThan(term, after))
+        return above if after is None else self._join_and(above, expressions.lessThan(term, after))
 
-    def _is_float(self, found: Any) -> bool:
+    def _is_float(self, expression: Any) -> bool:
         if not self._has_floats:
             return False
-        kind = self._schema.findType(found.ref().name())
-        return kind is not None and str(kind.typeId().name()) in {"FLOAT", "DOUBLE"}
+        java_type = self._schema.findType(expression.ref().name())
+        return java_type is not None and str(java_type.typeId().name()) in {"FLOAT", "DOUBLE"}
 
-    def _both(self, left: Any, right: Any) -> Any:
+    def _join_and(self, left: Any, right: Any) -> Any:
         join: Callable[[Any, Any], Any] = getattr(self._expressions, "and")
         return join(left, right)
 
-    def _either(self, left: Any, right: Any) -> Any:
+    def _join_or(self, left: Any, right: Any) -> Any:
         join: Callable[[Any, Any], Any] = getattr(self._expressions, "or")
         return join(left, right)
 
 
-def float_columns(handle: TableHandle) -> list[str]:
+def list_float_columns(handle: TableHandle) -> list[str]:
     """The columns of a floating-point type, those in structs by their dotted names."""
     return [column.name for column in handle.metadata.schema.by_id.values() if column.type_name in {"float", "double"}]
 
 
-def next_prefix(prefix: str) -> str | None:
-    """The least text that is greater than every text with a prefix; None where there is none.
+def find_next_prefix(prefix: str) -> str | None:
+    """The smallest text that is greater than every text with a prefix; None if there is none.
 
     Examples:
-        >>> next_prefix("EU"), next_prefix("a" + chr(0x10FFFF)), next_prefix("")
+        >>> find_next_prefix("EU"), find_next_prefix("a" + chr(0x10FFFF)), find_next_prefix("")
         ('EV', 'b', None)
     """
     stem = prefix.rstrip(_LAST_CHARACTER)

@@ -1,4 +1,4 @@
-"""Files that Iceberg's own writer writes in parallel, with no commit."""
+"""Writes files with Iceberg's own writer, in parallel and without a commit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STAGING_CATALOG: Final = "spark.sql.catalog.default_rewrite_catalog"
 
 
 class StagedFiles:
-    """Data files on storage that no snapshot knows yet."""
+    """Data files on storage that no snapshot refers to yet."""
 
     def __init__(self, handle: TableHandle, files: list[Any]) -> None:
         self._handle = handle
@@ -34,7 +34,7 @@ class StagedFiles:
             delta.addRows(file)
 
     def remove(self) -> None:
-        """Removes them from storage, after a failure that is to be raised."""
+        """Removes them from storage, after a failure."""
         self._handle.io.discard(str(file.location()) for file in self._files)
 
     @property
@@ -58,11 +58,11 @@ def stage_rows(handle: TableHandle, frame: DataFrame) -> StagedFiles:
     Args:
         handle: The table.
         frame: The table's columns in order; on a version 3 table also `_row_id` and `_last_updated_sequence_number`,
-            which keep the lineage of a row that is not new, and are null for one that is.
+            which keep the lineage of an existing row, and are null for a new one.
     """
-    # Another object for the same table: Iceberg adds a reporter of metrics to it with every write, and removes none.
+    # A new object for the same table: Iceberg adds a metrics reporter to it with every write, and removes none.
     table = handle.gateway.iceberg.BaseTable(handle.java_table.operations(), handle.java_table.name())
-    return StagedFiles(handle, _stage(handle, table, frame))
+    return StagedFiles(handle, _write_staged(handle, table, frame))
 
 
 def stage_key_files(
@@ -73,9 +73,9 @@ def stage_key_files(
     Args:
         handle: The table.
         keys: Frame with the columns of `field_ids`, named as in the table, and sorted as the files should be.
-        field_ids: The top-level columns to write: the key, and what the partition is made of.
+        field_ids: The top-level columns to write: the key, and the sources of the partition.
         spec_id: The partition spec of the deletes.
-        properties: Table properties for this write alone.
+        properties: Table properties for this write only.
     """
     document = MetadataDocument(handle.document).keep_columns(field_ids).keep_spec(spec_id).remove_snapshots()
     # Row lineage belongs to data: for a version 3 table, Iceberg's writer would expect its columns in the frame.
@@ -83,26 +83,28 @@ def stage_key_files(
     iceberg, table = handle.gateway.iceberg, handle.java_table
     metadata = iceberg.TableMetadataParser.fromJson(document.to_json())
     operations = iceberg.StaticTableOperations(metadata, table.io(), handle.location_provider())
-    return [from_java(handle, file) for file in _stage(handle, iceberg.BaseTable(operations, table.name()), keys)]
+    return [
+        from_java(handle, file) for file in _write_staged(handle, iceberg.BaseTable(operations, table.name()), keys)
+    ]
 
 
-def _name_catalog(frame: DataFrame) -> None:
+def _set_staging_catalog(frame: DataFrame) -> None:
     """Gives the frame's session the catalog of staged writes.
 
-    Iceberg does so with the session that is active in the thread, and in a new thread that may be another one.
+    Iceberg does this for the thread's active session, which may be another one in a new thread.
     """
     conf = frame.sparkSession.conf
     if conf.get(_STAGING_CATALOG, None) is None:
         conf.set(_STAGING_CATALOG, "org.apache.iceberg.spark.SparkRewriteTableCatalog")
 
 
-def _stage(handle: TableHandle, target: Any, frame: DataFrame) -> list[Any]:
+def _write_staged(handle: TableHandle, target: Any, frame: DataFrame) -> list[Any]:
     gateway = handle.gateway
     group = str(uuid.uuid4())
     cache = gateway.static_call("org.apache.iceberg.spark.SparkTableCache", "get")
     coordinator = gateway.iceberg.spark.FileRewriteCoordinator.get()
     cache.add(group, target)
-    _name_catalog(frame)
+    _set_staging_catalog(frame)
     try:
         frame.write.format("iceberg").mode("append").option("distribution-mode", "none").option(
             "fanout-enabled", "true"

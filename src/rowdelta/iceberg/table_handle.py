@@ -22,10 +22,10 @@ from rowdelta.spark import (
     Gateway,
     JavaError,
     NameRule,
-    interruptible,
     is_temporary_view,
     quote_path,
     read_name_rule,
+    run_interruptibly,
 )
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _LIVE_FRAMES: Final = 2  # of the newest snapshot, and of one to compare it with
 
 @dataclass(frozen=True)
 class CommitMark:
-    """What every commit of a handle carries besides its change.
+    """What every commit of a handle has in addition to its change.
 
     Attributes:
         summary: Entries of the snapshot's summary.
@@ -73,8 +73,8 @@ class TableHandle:
         self.spark = spark
         self.name = name
         self.branch = branch
-        self.java_table: Any = _load(self.gateway, name)
-        self.catalog, *rest = _resolved(self.gateway, name)
+        self.java_table: Any = _load_table(self.gateway, name)
+        self.catalog, *rest = _resolve_name(self.gateway, name)
         self.full_name = quote_path((self.catalog, *rest))
         self._state: TableState | None = None
         self.mark = CommitMark()
@@ -89,9 +89,9 @@ class TableHandle:
         return self.metadata
 
     def catch_up(self) -> None:
-        """The same, where the caller does not need the metadata yet.
+        """Refreshes without parsing the metadata, which the caller does not need yet.
 
-        Every verb begins with this, in any thread: what Iceberg looks up there must come from the table's own session.
+        Every verb begins with this, in any thread: Iceberg must look up settings in the table's own session.
         """
         self.gateway.activate()
         try:
@@ -108,7 +108,7 @@ class TableHandle:
 
     @property
     def state(self) -> TableState:
-        """All that the last `refresh()` saw; another thread may refresh between two looks at the handle."""
+        """The state of the last `refresh()`. Another thread may refresh between two uses of the handle."""
         assert self._state is not None
         return self._state
 
@@ -119,17 +119,17 @@ class TableHandle:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The same as Iceberg's JSON, with the snapshots of branches and tags alone."""
+        """The metadata as Iceberg's JSON, with the snapshots of branches and tags only."""
         return self.state.document
 
     def on_branch(self, branch: str) -> TableHandle:
-        """The same table on a branch, opened anew."""
+        """Opens the same table on another branch."""
         other = TableHandle(self.spark, self.full_name, branch)
         other.name = self.name
         return other
 
     def with_state(self, java_table: Any, state: TableState) -> TableHandle:
-        """The same table in another state, which no catalog knows."""
+        """The same table in another state, which no catalog has."""
         other = copy.copy(self)
         other.java_table = java_table
         other._state = state  # noqa: SLF001 - of the same class
@@ -137,26 +137,26 @@ class TableHandle:
         return other
 
     def run_interruptibly(self, work: Callable[[], Found], *, cancel: bool = True) -> Found:
-        """Runs long work so that Ctrl-C falls between two steps of it, never into one.
+        """Runs long work so that Ctrl-C interrupts it between two steps, never within one.
 
         Args:
-            work: What to run; where it fails it cleans up after itself.
-            cancel: Whether Ctrl-C cancels Spark's jobs. Where it does not, the work is finished first.
+            work: The work, which cleans up after itself if it fails.
+            cancel: Whether Ctrl-C cancels Spark's jobs; otherwise the work is finished first.
         """
-        return interruptible(self.gateway, work, during=self.scratch.action, cancel=cancel)
+        return run_interruptibly(self.gateway, work, during=self.scratch.action, cancel=cancel)
 
     def whole_document(self) -> dict[str, Any]:
         """The metadata with every snapshot and their log; `document` has only the snapshots of branches and tags."""
         return read_metadata_document(self.gateway, self.state.current)
 
     def snapshot_document(self, snapshot_id: int) -> dict[str, Any]:
-        """What the metadata says of one snapshot."""
+        """One snapshot as Iceberg's JSON."""
         for snapshot in self.document["snapshots"]:
             if snapshot["snapshot-id"] == snapshot_id:
                 return dict(snapshot)
-        found = read_snapshot_document(self.gateway, self.state.current, snapshot_id)
-        assert found is not None
-        return found
+        document = read_snapshot_document(self.gateway, self.state.current, snapshot_id)
+        assert document is not None
+        return document
 
     @cached_property
     def io(self) -> FileIO:
@@ -165,23 +165,23 @@ class TableHandle:
 
     @cached_property
     def manifests(self) -> ManifestReader:
-        """The table's manifests, each read once."""
+        """Reads the table's manifests, each once."""
         return ManifestReader(self.io)
 
     @cached_property
     def scratch(self) -> ScratchFiles:
-        """Scratch files of this table that the process needs to its end."""
+        """Scratch files of this table."""
         return ScratchFiles(self.io)
 
     @property
     def column_types(self) -> StructType:
-        """The table's columns as Spark has them."""
+        """The table's columns as a Spark schema."""
         converted = self.gateway.iceberg.spark.SparkSchemaUtil.convert(self.java_table.schema())
         return StructType.fromJson(json.loads(converted.json()))
 
     @property
     def name_rule(self) -> NameRule:
-        """How the session compares names of columns, as it is set now."""
+        """How the session compares column names, by its current setting."""
         return read_name_rule(self.spark)
 
     def find_column(self, name: str) -> Field:
@@ -193,11 +193,11 @@ class TableHandle:
         return self.metadata.schema.find(name, self.name_rule)
 
     def new_data_location(self, file_name: str) -> str:
-        """Where the table wants a new file of this name."""
+        """The path of a new file with this name."""
         return str(self.location_provider().newDataLocation(file_name))
 
     def location_provider(self) -> Any:
-        """What says where new data and delete files go.
+        """Iceberg's object that decides where new data and delete files go.
 
         Raises:
             TableError: Iceberg does not accept the table's properties. Such a table can be read, but not written.
@@ -205,7 +205,7 @@ class TableHandle:
         return get_location_provider(self.java_table, self.name, self.metadata.properties)
 
     def check_locations(self) -> None:
-        """Refuses a table whose properties do not say where new files go, before anything is written."""
+        """Refuses a table whose location properties Iceberg does not accept, before anything is written."""
         if may_refuse_location(self.metadata.properties):
             self.location_provider()
 
@@ -220,7 +220,7 @@ class TableHandle:
         return self.metadata.snapshots[snapshot_id]
 
     def refresh_spark(self) -> None:
-        """Lets Spark see what this handle sees: the table in its catalog's cache may be another, older object."""
+        """Refreshes Spark's own object of the table: the one in the catalog's cache may be older than this handle."""
         cached = self.gateway.iceberg.spark.Spark3Util.loadIcebergTable(self.gateway.session, self.full_name)
         current = cached.currentSnapshot()
         if (None if current is None else int(current.snapshotId())) != self.metadata.current_snapshot_id:
@@ -231,7 +231,7 @@ class TableHandle:
         return self.gateway.metadata_table(self.full_name, kind, snapshot_id)
 
 
-def _load(gateway: Gateway, name: str) -> Any:
+def _load_table(gateway: Gateway, name: str) -> Any:
     try:
         table = gateway.iceberg.spark.Spark3Util.loadIcebergTable(gateway.session, name)
     except JavaError as error:
@@ -245,7 +245,7 @@ def _load(gateway: Gateway, name: str) -> Any:
     return table
 
 
-def _resolved(gateway: Gateway, name: str) -> list[str]:
+def _resolve_name(gateway: Gateway, name: str) -> list[str]:
     """The catalog, the namespace and the table that a name stands for now."""
     parsed = gateway.iceberg.spark.Spark3Util.catalogAndIdentifier(gateway.session, name)
     identifier = parsed.identifier()

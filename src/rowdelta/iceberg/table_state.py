@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableState:
-    """A table as it was at one moment: in Java, as JSON with the snapshots of branches and tags, and parsed."""
+    """A table at one moment: in Java, as JSON with the snapshots of branches and tags, and parsed."""
 
     gateway: Gateway = field(repr=False)
     current: Any = field(repr=False)
@@ -35,13 +35,13 @@ class TableState:
 
     @cached_property
     def metadata(self) -> TableMetadata:
-        """The JSON, parsed; a snapshot of the history is looked up when it is asked for."""
+        """The JSON, parsed; a snapshot of the history is read when it is needed."""
         one = partial(read_snapshot_document, self.gateway, self.current)
         return parse_metadata(self.document, History(one, partial(read_metadata_document, self.gateway, self.current)))
 
 
 def _remove_history(gateway: Gateway, metadata: Any) -> Any:
-    """Metadata with no snapshots but those of branches and tags: a long history need not come along each time."""
+    """Removes all snapshots except those of branches and tags, so that a long history is not read each time."""
     try:
         return gateway.iceberg.TableMetadata.buildFrom(metadata).suppressHistoricalSnapshots().discardChanges().build()
     except JavaError:  # the builder is stricter than the reader
@@ -50,13 +50,13 @@ def _remove_history(gateway: Gateway, metadata: Any) -> Any:
 
 def read_snapshot_document(gateway: Gateway, metadata: Any, snapshot_id: Any) -> dict[str, Any] | None:
     """One snapshot as Iceberg's JSON; None where the metadata does not have it."""
-    number = int(snapshot_id) if isinstance(snapshot_id, Integral) else 2**63  # users may ask for anything
-    found = metadata.snapshot(number) if -(2**63) <= number < 2**63 else None
-    return None if found is None else dict(json.loads(gateway.iceberg.SnapshotParser.toJson(found)))
+    number = int(snapshot_id) if isinstance(snapshot_id, Integral) else 2**63  # users may pass any value
+    snapshot = metadata.snapshot(number) if -(2**63) <= number < 2**63 else None
+    return None if snapshot is None else dict(json.loads(gateway.iceberg.SnapshotParser.toJson(snapshot)))
 
 
 def read_metadata_document(gateway: Gateway, metadata: Any) -> dict[str, Any]:
-    """Iceberg's `TableMetadata` as its JSON says it; long texts come fastest as a file."""
+    """Iceberg's `TableMetadata` as JSON. A file is the fastest way to read a long text."""
     file = gateway.iceberg.inmemory.InMemoryOutputFile("rowdelta.metadata.json")
     gateway.iceberg.TableMetadataParser.overwrite(metadata, file)
     stream = file.toInputFile().newStream()

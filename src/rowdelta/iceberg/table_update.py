@@ -1,7 +1,6 @@
-"""Changes of a table's own description: schema, partition spec and properties, alone or together with a snapshot.
+"""Changes a table's schema, partition spec and properties, alone or together with a snapshot.
 
-Iceberg's own `UpdateSchema` gives out field ids itself. Where ids are given, because data files already have them, the
-schema is set as it is.
+Iceberg's own `UpdateSchema` assigns new field ids. If data files already have ids, the schema must be set as it is.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowdelta.errors import CommitConflictError, CommitStateUnknownError, TableError
 from rowdelta.iceberg.metadata_document import make_schema, make_spec
-from rowdelta.spark import JavaError, java_message, java_name
+from rowdelta.spark import JavaError, read_java_message, read_java_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableUpdate:
-    """What becomes of a table's description.
+    """A change of a table's schema, partition spec and properties.
 
     Attributes:
         fields: The columns in Iceberg's JSON form, with their ids; None leaves the schema as it is.
@@ -30,8 +29,8 @@ class TableUpdate:
         partition: The fields of the partition spec in Iceberg's JSON form; None leaves it as it is.
         properties: Properties to set.
         removed_properties: Properties to remove.
-        requires: What some properties must be for the update to make sense; None for one that must not be there.
-        snapshot_id: The snapshot that the main branch must be at, if `requires` says anything.
+        requires: Values that some properties must have; None for a property that must not exist.
+        snapshot_id: The snapshot that the main branch must be at, if `requires` is not empty.
     """
 
     fields: Sequence[Mapping[str, Any]] | None = None
@@ -49,10 +48,10 @@ class TableUpdate:
         return iceberg.Transactions.replaceTableTransaction(handle.java_table.name(), operations, start)
 
     def check(self, handle: TableHandle, base: Any) -> None:
-        """Refuses when somebody else has changed what the update relies on.
+        """Refuses the update if another writer has changed what it depends on.
 
         Raises:
-            CommitConflictError: A property or the snapshot is not what it was.
+            CommitConflictError: A property or the snapshot has changed.
         """
         if not self.requires:
             return
@@ -67,7 +66,7 @@ class TableUpdate:
             )
 
     def apply(self, handle: TableHandle, builder: Any) -> Any:
-        """Tells Iceberg's metadata builder."""
+        """Applies the update to Iceberg's metadata builder."""
         gateway = handle.gateway
         if self.fields is not None:
             schema = gateway.iceberg.SchemaParser.fromJson(json.dumps(make_schema(self.fields)))
@@ -87,7 +86,7 @@ def update_table(handle: TableHandle, update: TableUpdate) -> None:
     """Commits an update without a snapshot.
 
     Raises:
-        CommitConflictError: Somebody else changed the table at the same time.
+        CommitConflictError: Another writer changed the table at the same time.
     """
     operations, iceberg = handle.java_table.operations(), handle.gateway.iceberg
     committing = False
@@ -98,12 +97,12 @@ def update_table(handle: TableHandle, update: TableUpdate) -> None:
         committing = True
         operations.commit(base, metadata)
     except JavaError as error:
-        raise _translated(error, committing=committing) from error
+        raise _translate_error(error, committing=committing) from error
     handle.refresh()
 
 
-def _translated(error: Exception, *, committing: bool) -> Exception:
-    name, text = java_name(error), java_message(error)
+def _translate_error(error: Exception, *, committing: bool) -> Exception:
+    name, text = read_java_name(error), read_java_message(error)
     if name == "CommitFailedException":
         return CommitConflictError(f"another writer was faster: {text}", hint="run it again")
     if committing and name == "CommitStateUnknownException":

@@ -1,9 +1,9 @@
-"""Manifests of vectors, written whole.
+"""Writes the manifests of equality delete vectors with the offsets of their blobs.
 
-Iceberg's manifest writer leaves out where the blob of an equality delete vector lies, and then cannot plan or remove
-the entry. So the manifests of a new snapshot that hold vectors are written once more, one vector each. Where another
-writer has dropped the places from older ones, these are written whole before Iceberg looks at them: any commit that
-removes data files may remove vectors as well, those that are older than all data that is left.
+Iceberg's manifest writer drops the offset of the blob of an equality delete vector, and Iceberg can then neither plan
+nor remove the entry. So the manifests of a new snapshot that hold vectors are written again, one vector each. If
+another writer has dropped the offsets from older manifests, these are restored before Iceberg reads them: any commit
+that removes data files may also remove vectors, namely those that are older than all remaining data.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import FormatError
-from rowdelta.iceberg.file_io import together
+from rowdelta.iceberg.file_io import run_in_parallel
 from rowdelta.iceberg.manifest_entries import EQUALITY, add_encoding_field
 from rowdelta.iceberg.metadata_document import MetadataDocument
-from rowdelta.iceberg.puffin_footers import footer
+from rowdelta.iceberg.puffin_footers import read_footer
 from rowdelta.iceberg.table_state import read_metadata_document
-from rowdelta.spark import JavaError, java_message
+from rowdelta.spark import JavaError, read_java_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +36,7 @@ class VectorManifests:
     """Completes the manifests of a snapshot that is about to be committed.
 
     Attributes:
-        written: Every file that was written here; those that the snapshot does not name in the end are not needed.
+        written: Every file that was written here. Those that the snapshot does not name in the end are not needed.
     """
 
     def __init__(self, handle: TableHandle, operations: Any, encodings: Mapping[str, int]) -> None:
@@ -45,31 +45,34 @@ class VectorManifests:
         self._encodings = encodings
         self.written: list[str] = []
         self._to_write: list[tuple[str, bytes]] = []
-        self._entries: dict[str, int] = {}  # of the manifests that are still to be written
+        self._entries: dict[str, int] = {}  # live entries of the manifests that are still to be written
 
-    def mended(self, base: Any) -> Any | None:
-        """The table's metadata with the places of all vectors of the branch's head; None where they are there already.
+    def restore_offsets(self, base: Any) -> Any | None:
+        """Restores the offsets of all vectors of the branch's head.
 
-        Earlier snapshots have the old manifests, so these stay. The summary is not believed: the totals of others may
-        drift. What is known of a manifest is kept, and a table without equality deletes has no more read here than
-        `complete` asks for: an upsert or `delete_keys` of it, which ends that state, reads its delete manifests once.
+        Earlier snapshots need the old manifests, so these stay. The summary is not used, since the totals of other
+        writers may drift. The answer for each manifest is cached. So a table without equality deletes costs no more
+        reads here than `complete` needs: the first upsert or `delete_keys` reads its delete manifests once.
+
+        Returns:
+            The table's metadata with the offsets; None if no offset is missing.
         """
-        head = self._head(base)
+        head = self._read_head(base)
         if head is None or "manifest-list" not in head:
             return None
         listing, manifests = self._handle.manifests.read(head["manifest-list"]), self._handle.manifests
-        if not any(record["content"] and manifests.lacks_places(record) for record in listing.records):
+        if not any(record["content"] and manifests.lacks_offsets(record) for record in listing.records):
             return None
         records = [
-            self._manifest(record, self._filled(record["manifest_path"]))
-            if record["content"] and manifests.lacks_places(record)
+            self._make_manifest(record, self._fill_offsets(record["manifest_path"]))
+            if record["content"] and manifests.lacks_offsets(record)
             else record
             for record in listing.records
         ]
-        location = self._put(
+        location = self._add_file(
             f"snap-{head['snapshot-id']}-1-{uuid.uuid4()}.avro", replace(listing, records=records).to_bytes()
         )
-        self._write(head | {"manifest-list": location}, records, base.specsById())
+        self._write_files(head | {"manifest-list": location}, records, base.specsById())
         document = MetadataDocument(read_metadata_document(self._handle.gateway, base))
         document = document.replace_manifest_list(head["snapshot-id"], location)
         return self._handle.gateway.iceberg.TableMetadataParser.fromJson(document.to_json())
@@ -79,23 +82,23 @@ class VectorManifests:
         as_it_is = [record["manifest_path"] for record in listing.records]
         if not self._may_have_vectors(snapshot):
             return as_it_is
-        records, room = [], self._room(listing)
+        records, room = [], self._count_free_manifests(listing)
         for record in listing.records:
             new = record["content"] and record["added_snapshot_id"] == snapshot["snapshot-id"]
             avro = self._handle.manifests.read(record["manifest_path"]) if new else None
             if avro is None or not any(map(_is_vector, avro.records)):
                 records.append(record)
             else:
-                records += [self._manifest(record, part) for part in self._parts(avro, room)]
+                records += [self._make_manifest(record, part) for part in self._split_entries(avro, room)]
         if not self._to_write:
             return as_it_is
         name = f"snap-{snapshot['snapshot-id']}-1-{uuid.uuid4()}.avro"
-        snapshot["manifest-list"] = self._put(name, replace(listing, records=records).to_bytes())
-        self._write(snapshot, records, self._operations.current().specsById())
+        snapshot["manifest-list"] = self._add_file(name, replace(listing, records=records).to_bytes())
+        self._write_files(snapshot, records, self._operations.current().specsById())
         return [record["manifest_path"] for record in records]
 
-    def _head(self, base: Any) -> dict[str, Any] | None:
-        """What some metadata says of the head of the branch; the handle mostly knows it."""
+    def _read_head(self, base: Any) -> dict[str, Any] | None:
+        """The head of the branch in some metadata; mostly the handle has it in memory."""
         state, branch = self._handle.state, self._handle.branch
         if base.metadataFileLocation() == state.location:
             head = state.metadata.head(branch)
@@ -103,13 +106,13 @@ class VectorManifests:
         reference = base.ref(branch)
         if reference is None:
             return None
-        found = base.snapshot(reference.snapshotId())
-        return dict(json.loads(self._handle.gateway.iceberg.SnapshotParser.toJson(found)))
+        snapshot = base.snapshot(reference.snapshotId())
+        return dict(json.loads(self._handle.gateway.iceberg.SnapshotParser.toJson(snapshot)))
 
     def _may_have_vectors(self, snapshot: dict[str, Any]) -> bool:
-        """Whether the snapshot may have vectors; its summary is not believed, since the totals of others may drift.
+        """Whether the snapshot may have vectors. Its summary does not prove it: the totals of other writers may drift.
 
-        A change has read the deletes of the snapshot before it, mostly, so to look there costs nothing.
+        A change has usually read the deletes of the parent snapshot, so they are cached.
         """
         summary = snapshot["summary"]
         if summary.get(_TOTAL) != "0" or "added-equality-deletes" in summary:
@@ -118,60 +121,60 @@ class VectorManifests:
         if parent_id is None:
             return False
         parent = self._handle.metadata.snapshots.get(parent_id)
-        if parent is None or parent.manifest_list is None:  # of another writer, a moment ago
+        if parent is None or parent.manifest_list is None:  # another writer committed it a moment ago
             return parent is None
         listing = self._handle.manifests.read(parent.manifest_list)
         deletes = (self._handle.manifests.deletes(record) for record in listing.records if record.get("content"))
         return any(entry.is_vector for entries in deletes for entry in entries)
 
-    def _room(self, listing: AvroFile) -> int:
+    def _count_free_manifests(self, listing: AvroFile) -> int:
         """How many vectors of a commit get a manifest each.
 
-        Iceberg merges manifests when there are a hundred of them, and then drops where the blobs are once more: half
-        of that is left for later commits.
+        Iceberg merges manifests when there are a hundred of them, and then drops the offsets again. So a commit uses
+        no more than half of that number.
         """
         merged_at = int(self._handle.metadata.properties.get(_MERGED_AT, 100))
         return merged_at // 2 - sum(bool(record["content"]) for record in listing.records)
 
-    def _filled(self, path: str) -> AvroFile:
+    def _fill_offsets(self, path: str) -> AvroFile:
         avro = self._handle.manifests.read(path)
         for record in avro.records:
             if _is_vector(record):
-                self._fill(record["data_file"])
+                self._set_offset(record["data_file"])
         return avro
 
-    def _parts(self, avro: AvroFile, room: int) -> list[AvroFile]:
-        """Vectors get a manifest each, so that removing one rewrites nothing; more than there is room for share one."""
+    def _split_entries(self, avro: AvroFile, room: int) -> list[AvroFile]:
+        """Gives each vector a manifest, so that removing one rewrites nothing. Too many vectors share one manifest."""
         schema = add_encoding_field(avro.schema)
         for record in avro.records:
             file = record["data_file"]
             file["encoding"] = self._encodings.get(file["file_path"])
             if _is_vector(record):
-                self._fill(file)
+                self._set_offset(file)
         vectors = [[record] for record in avro.records if _is_vector(record)]
         if len(vectors) > max(room, 1):
             vectors = [[record for (record,) in vectors]]
         rest = [record for record in avro.records if not _is_vector(record)]
         return [replace(avro, schema=schema, records=records) for records in [*vectors, rest] if records]
 
-    def _fill(self, file: dict[str, Any]) -> None:
-        (blob,) = footer(self._handle, file["file_path"], file["file_size_in_bytes"]).blobs
+    def _set_offset(self, file: dict[str, Any]) -> None:
+        (blob,) = read_footer(self._handle, file["file_path"], file["file_size_in_bytes"]).blobs
         file["content_offset"], file["content_size_in_bytes"] = blob.offset, blob.length
 
-    def _manifest(self, record: dict[str, Any], part: AvroFile) -> dict[str, Any]:
+    def _make_manifest(self, record: dict[str, Any], part: AvroFile) -> dict[str, Any]:
         data = part.to_bytes()
-        path = self._put(f"{uuid.uuid4()}-m0.avro", data)
+        path = self._add_file(f"{uuid.uuid4()}-m0.avro", data)
         counts = {f"{name}_{what}_count": 0 for name in ("added", "existing", "deleted") for what in ("files", "rows")}
         for entry in part.records:
             status = ("existing", "added", "deleted")[entry["status"]]
             counts[f"{status}_files_count"] += 1
             counts[f"{status}_rows_count"] += entry["data_file"]["record_count"]
-        made = {**record, **counts, "manifest_path": path, "manifest_length": len(data)}
-        self._entries[path] = self._handle.manifests.read_back(made, data)
-        return made
+        manifest = {**record, **counts, "manifest_path": path, "manifest_length": len(data)}
+        self._entries[path] = self._handle.manifests.read_back(manifest, data)
+        return manifest
 
-    def _prove(self, snapshot: dict[str, Any], paths: list[str], specs: Any) -> None:
-        """Reads the new files with Iceberg's own reader, out of memory: what it cannot read is not committed.
+    def _check_readable(self, snapshot: dict[str, Any], paths: list[str], specs: Any) -> None:
+        """Reads the new files from memory with Iceberg's own reader: what it cannot read is not committed.
 
         Args:
             snapshot: The snapshot.
@@ -179,7 +182,7 @@ class VectorManifests:
             specs: The partition specs of the table, as Java's map.
 
         Raises:
-            FormatError: It finds something else than what was written, or fails.
+            FormatError: The reader fails, or finds other entries than those that were written.
         """
         iceberg = self._handle.gateway.iceberg
         size = iceberg.relocated.com.google.common.collect.Iterables.size
@@ -189,40 +192,40 @@ class VectorManifests:
             for path, data in self._to_write:
                 files.addFile(path, data)
                 added.append(path)
-            made = iceberg.SnapshotParser.fromJson(json.dumps(snapshot))
-            manifests = made.deleteManifests(files)
-            found = {}
+            parsed = iceberg.SnapshotParser.fromJson(json.dumps(snapshot))
+            manifests = parsed.deleteManifests(files)
+            counts = {}
             for index, path in enumerate(paths):
                 if path in self._entries:
                     reader = iceberg.ManifestFiles.readDeleteManifest(manifests.get(index), files, specs)
-                    found[path] = int(size(reader))
+                    counts[path] = int(size(reader))
                     reader.close()
         except JavaError as error:
             raise FormatError(
-                f"Iceberg cannot read the manifests of vectors that were made: {java_message(error)}",
+                f"Iceberg cannot read the manifests of vectors that were made: {read_java_message(error)}",
                 hint="nothing was committed; please report this with the table's schema and partition spec",
             ) from error
         finally:
             for path in added:
-                files.deleteFile(path)  # all objects of the class have the same files
-        if found != self._entries:
+                files.deleteFile(path)  # all instances of the class share their files
+        if counts != self._entries:
             raise FormatError(
-                f"Iceberg reads {sum(found.values())} deletes in manifests of {sum(self._entries.values())}",
+                f"Iceberg reads {sum(counts.values())} deletes in manifests of {sum(self._entries.values())}",
                 hint="nothing was committed; please report this with the table's schema and partition spec",
             )
 
-    def _put(self, name: str, data: bytes) -> str:
-        """Where a new metadata file will be; all are written at once."""
+    def _add_file(self, name: str, data: bytes) -> str:
+        """Adds a metadata file to those that are written together; returns its path."""
         path = str(self._operations.metadataFileLocation(name))
         self.written.append(path)
         self._to_write.append((path, data))
         return path
 
-    def _write(self, snapshot: dict[str, Any], records: list[dict[str, Any]], specs: Any) -> None:
-        """Writes what a snapshot needs, once it is proven that it can be read."""
-        self._prove(snapshot, [record["manifest_path"] for record in records if record["content"]], specs)
+    def _write_files(self, snapshot: dict[str, Any], records: list[dict[str, Any]], specs: Any) -> None:
+        """Writes the files that a snapshot needs, after Iceberg's own reader has read them."""
+        self._check_readable(snapshot, [record["manifest_path"] for record in records if record["content"]], specs)
         files, self._to_write, self._entries = self._to_write, [], {}
-        together(lambda file: self._handle.io.write(*file), files)
+        run_in_parallel(lambda file: self._handle.io.write(*file), files)
 
 
 def _is_vector(record: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""A spec without partitions: what deletes for the whole table are filed under."""
+"""Finds or adds the unpartitioned spec, which deletes for the whole table belong to."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
 
 
-def unpartitioned_spec(handle: TableHandle) -> PartitionSpec:
-    """The table's spec without partitions; one is added to its metadata where it never had one.
+def ensure_unpartitioned_spec(handle: TableHandle) -> PartitionSpec:
+    """The table's unpartitioned spec. If it never had one, one is added to its metadata.
 
-    The table's own spec stays as it is: new rows are partitioned as before.
+    The default spec does not change: new rows are partitioned as before.
     """
     unbound = handle.gateway.iceberg.PartitionSpec.unpartitioned().toUnbound
 
     def add(builder: Any) -> Any | None:
-        return builder.addPartitionSpec(unbound()) if _known(handle) is None else None
+        return builder.addPartitionSpec(unbound()) if _find_spec(handle) is None else None
 
-    found = _known(handle)
-    if found is None:
+    spec = _find_spec(handle)
+    if spec is None:
         commit_metadata(handle, add, "a spec without partitions was added")
-        found = _known(handle)
-    assert found is not None
-    return found
+        spec = _find_spec(handle)
+    assert spec is not None
+    return spec
 
 
-def _known(handle: TableHandle) -> PartitionSpec | None:
+def _find_spec(handle: TableHandle) -> PartitionSpec | None:
     return next((spec for spec in handle.metadata.specs.values() if spec.is_unpartitioned), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import TableError
-from rowdelta.spark import JavaError, java_message, string_literal
+from rowdelta.spark import JavaError, quote_string, read_java_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,13 +35,13 @@ def may_refuse_location(properties: Mapping[str, str]) -> bool:
 
 
 def _explain_location_error(name: str, properties: Mapping[str, str], error: Exception) -> TableError:
-    """Properties that Iceberg no longer accepts are named in the order in which it looks at them."""
-    text = f"cannot write to {name}: {java_message(error)}"
+    """Names the property that Iceberg no longer accepts, in the order in which Iceberg checks them."""
+    text = f"cannot write to {name}: {read_java_message(error)}"
     old = next((old for old in _OLD_PROPERTIES if old in properties and old in text), None)
     if old is None:
         return TableError(text, hint=f"is {_OWN_PROVIDER} of this table what it should be?")
     return TableError(
         text,
-        hint=f"ALTER TABLE {name} SET TBLPROPERTIES ('{_DATA_PATH}'={string_literal(properties[old])}); "
+        hint=f"ALTER TABLE {name} SET TBLPROPERTIES ('{_DATA_PATH}'={quote_string(properties[old])}); "
         f"ALTER TABLE {name} UNSET TBLPROPERTIES ('{old}')",
     )

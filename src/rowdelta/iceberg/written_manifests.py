@@ -1,8 +1,9 @@
-"""Every manifest that Iceberg wrote on the way to a snapshot, also those that it does not need in the end.
+"""Lists every manifest that Iceberg wrote for a snapshot, including those that it does not need in the end.
 
-It merges manifests, also those of the same commit, and a commit that fails may have written some already. Iceberg lists
-what can go, and a transaction removes these files when it is committed. Ours never is, and a manifest that was being
-written when something failed is in no list. But all names count up: `<uuid>-m0.avro`, `<uuid>-m1.avro`, and so on.
+Iceberg merges manifests, also those of the same commit, and a commit that fails may already have written some. Iceberg
+lists the files that are not needed, and a transaction removes them when it is committed. rowdelta never commits the
+transaction, and a manifest that was being written during a failure is in no list. But all names have consecutive
+numbers: `<uuid>-m0.avro`, `<uuid>-m1.avro`, and so on.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from rowdelta.spark import JavaError, java_message
+from rowdelta.spark import JavaError, read_java_message
 
 if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
@@ -25,7 +26,7 @@ class WrittenManifests:
 
     Args:
         handle: The table.
-        transaction: Iceberg's transaction that the snapshot belongs to; it knows the folder.
+        transaction: Iceberg's transaction of the snapshot, which has the folder.
         producer: Iceberg's update that makes the snapshot, such as a `RowDelta`.
     """
 
@@ -37,32 +38,34 @@ class WrittenManifests:
     def manifests(self) -> list[str]:
         """Every manifest that was written so far."""
         try:
-            count = int(self._field("manifestCount"))  # py4j makes a number of any of Java's
+            count = int(self._read_field("manifestCount"))  # py4j converts it to a Python number
             if not count:
                 return []
-            operations, uuid = self._transaction.table().operations(), self._field("commitUUID")
+            operations, uuid = self._transaction.table().operations(), self._read_field("commitUUID")
             return [str(operations.metadataFileLocation(f"{uuid}-m{number}.avro")) for number in range(count)]
         except JavaError as error:
-            return self._unknown(error)
+            return self._warn(error)
 
     def lists(self) -> list[str]:
         """Every manifest list that was written so far."""
         try:
-            return [str(location) for location in self._gateway.members(self._field("manifestLists"))]
+            return [str(location) for location in self._gateway.members(self._read_field("manifestLists"))]
         except JavaError as error:
-            return self._unknown(error)
+            return self._warn(error)
 
     @staticmethod
-    def _unknown(error: Exception) -> list[str]:
-        log.warning("manifests that are not needed may stay behind: this Iceberg hides them (%s)", java_message(error))
+    def _warn(error: Exception) -> list[str]:
+        log.warning(
+            "manifests that are not needed may stay behind: this Iceberg hides them (%s)", read_java_message(error)
+        )
         return []
 
-    def _field(self, name: str) -> Any:
-        """What Iceberg keeps to itself."""
+    def _read_field(self, name: str) -> Any:
+        """Reads a private field of Iceberg's update."""
         return self._gateway.once(_PRODUCER, name, make=lambda: _find_field(self._gateway, name)).get(self._producer)
 
 
 def _find_field(gateway: Gateway, name: str) -> Any:
-    found = gateway.java_class(_PRODUCER).getDeclaredField(name)
-    found.setAccessible(True)
-    return found
+    java_field = gateway.java_class(_PRODUCER).getDeclaredField(name)
+    java_field.setAccessible(True)
+    return java_field

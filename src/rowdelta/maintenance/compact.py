@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowdelta.change import DroppedPartitionError, Operation, Plan, Result, open_target
 from rowdelta.errors import CommitConflictError, InputError
-from rowdelta.iceberg import TableHandle, call_procedure, create_branch, drop_branch, fast_forward, snapshot_files
+from rowdelta.iceberg import TableHandle, call_procedure, create_branch, drop_branch, fast_forward, read_snapshot_files
 from rowdelta.maintenance.conflict_checks import retry_conflicts
 from rowdelta.maintenance.dropped_partitions import refuse_to_lose_deletes, write_standard_deletes
 from rowdelta.maintenance.partition_filter import find_covered_deletes, select_by_partition
@@ -44,11 +44,11 @@ class CompactResult(Result):
 
     Attributes:
         data_files_rewritten: Data files that were replaced.
-        bytes_rewritten: Their size.
+        bytes_rewritten: The size of these files.
         failed_data_files: Files of groups that failed; only with Iceberg's `partial-progress.enabled`.
         equality_deletes: Equality deletes that were resolved first.
-        positions: Rows that they deleted.
-        dangling: Deletes that applied to nothing afterwards.
+        positions: Rows that these deletes deleted.
+        dangling: Deletes that no longer applied to any data file afterwards.
         verified: Whether all visible rows were compared before the commit.
 
     Examples:
@@ -79,10 +79,12 @@ class Compact(Operation[CompactResult]):
         *,
         verify: bool | None,
     ) -> None:
-        if options.where is not None:
-            if not isinstance(options.where, str):
-                raise InputError("where must be SQL text, which Iceberg's procedure reads", hint='such as "id < 50"')
-            check_expression(handle.gateway, options.where, "where")
+        if options.data_files is not None:
+            if not isinstance(options.data_files, str):
+                raise InputError(
+                    "data_files must be SQL text, which Iceberg's procedure reads", hint='such as "id < 50"'
+                )
+            check_expression(handle.gateway, options.data_files, "data_files")
         self._handle = handle
         self._options = options
         self._memory = memory
@@ -142,8 +144,8 @@ class Compact(Operation[CompactResult]):
         """Refuses damaged deletion vectors in the partitions to compact: Iceberg's reader may take them for empty."""
         files = open_target(self._handle).files
         vectors = [] if files is None else [entry for entry in files.position_deletes if entry.is_deletion_vector]
-        if self._options.where is not None and vectors:
-            vectors = select_by_partition(self._handle, vectors, self._options.where)
+        if self._options.data_files is not None and vectors:
+            vectors = select_by_partition(self._handle, vectors, self._options.data_files)
         check_vectors(self._handle, vectors)
 
     def _should_verify(self) -> bool:
@@ -181,7 +183,7 @@ class Compact(Operation[CompactResult]):
         """The live rows of a snapshot."""
         snapshot = self._handle.snapshot(snapshot_id)
         assert snapshot is not None
-        files = snapshot_files(self._handle, snapshot)
+        files = read_snapshot_files(self._handle, snapshot)
         assert files is not None
         return read_all(self._handle, files)
 
@@ -196,13 +198,14 @@ class Compact(Operation[CompactResult]):
         files = open_target(handle).files
         if files is None or not files.equality_deletes:
             return None
-        where = None
-        if self._options.where is not None:
+        partitions = None
+        if self._options.data_files is not None:
             with suppress(InputError):
-                covered = find_covered_deletes(handle, files.equality_deletes, self._options.where, for_iceberg=True)
-                where = None if covered.skipped else self._options.where
+                predicate = self._options.data_files
+                covered = find_covered_deletes(handle, files.equality_deletes, predicate, for_iceberg=True)
+                partitions = None if covered.skipped else predicate
         # The rows are compared once, when all is done.
-        return Resolve(handle, where, None, self._memory, self._progress, verify=False, partial_progress=False)
+        return Resolve(handle, partitions, None, self._memory, self._progress, verify=False, partial_progress=False)
 
     def _describe_resolve(self) -> tuple[tuple[str, str], ...]:
         resolve = self._plan_resolve(self._handle)

@@ -20,7 +20,7 @@ class CompactOptions:
 
     strategy: CompactStrategy = "binpack"
     sort_order: str | None = None
-    where: str | None = None
+    data_files: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -34,7 +34,7 @@ class CompactOptions:
     def is_whole(self) -> bool:
         """Whether Iceberg rewrites all data files, in one commit."""
         every, parts = (_is_true(self.options.get(name)) for name in ("rewrite-all", "partial-progress.enabled"))
-        return self.where is None and every and not parts
+        return self.data_files is None and every and not parts
 
     def arguments(self, table: str, branch: str) -> dict[str, Any]:
         """The arguments of `rewrite_data_files`."""
@@ -45,7 +45,7 @@ class CompactOptions:
             "sort_order": order,
             # Iceberg looks for dangling deletes on main alone; `compact` does it itself, on any branch.
             "options": {key: str(value) for key, value in self.options.items() if key != DANGLING} or None,
-            "where": self.where,
+            "where": self.data_files,
             "branch": branch,
         }
         return {name: value for name, value in arguments.items() if value is not None}

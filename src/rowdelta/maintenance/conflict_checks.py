@@ -1,4 +1,4 @@
-"""What must not have happened between reading a snapshot and committing what was found in it."""
+"""Checks that no other writer has changed what a commit relies on since its snapshot was read."""
 
 from __future__ import annotations
 
@@ -6,44 +6,44 @@ import logging
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rowdelta.errors import CommitConflictError, TableError
-from rowdelta.iceberg import parent_files
+from rowdelta.iceberg import read_parent_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from rowdelta.iceberg import AvroFile, DataEntry, SnapshotFiles, Uncommitted
+    from rowdelta.iceberg import AvroFile, DataEntry, SnapshotFiles, UncommittedSnapshot
 
 log: Final = logging.getLogger("rowdelta")
 ATTEMPTS: Final = 5
-Found = TypeVar("Found")
+ResultT = TypeVar("ResultT")
 
 
-def retry_conflicts(run: Callable[[], Found], what: str, attempts: int = ATTEMPTS) -> Found:
-    """Runs something from the beginning whenever another writer was in its way; the last conflict is raised."""
+def retry_conflicts(run: Callable[[], ResultT], action: str, attempts: int = ATTEMPTS) -> ResultT:
+    """Runs an action again from the beginning after a conflict with another writer; raises the last conflict."""
     for _ in range(attempts - 1):
         try:
             return run()
         except CommitConflictError as error:  # noqa: PERF203 - a conflict is rare
-            log.info("%s starts again: %s", what, error.message)
+            log.info("%s starts again: %s", action, error.message)
     return run()
 
 
 def build_data_file_check(
     files: SnapshotFiles, touched: AbstractSet[str], oldest_allowed: int
-) -> Callable[[Uncommitted], None]:
-    """A check of the manifests that are about to be committed.
+) -> Callable[[UncommittedSnapshot], None]:
+    """Builds a check of the manifests that are about to be committed.
 
     Args:
         files: The snapshot that was read.
-        touched: Data files that must still be there.
-        oldest_allowed: No data file below this sequence number may have come since. A rewrite keeps the number that
-            it started with: its rows would come back to life when a newer equality delete is removed unseen.
+        touched: Data files that must still be in the table.
+        oldest_allowed: No data file below this sequence number may have been added since. A rewrite keeps the number
+            that it started with: its rows would come back if a newer equality delete were removed unapplied.
     """
-    read = _data_manifests(files.listing)
+    read = _list_data_manifests(files.listing)
 
-    def check(made: Uncommitted) -> None:
-        before, after = _moved(read, made)
+    def check(made: UncommittedSnapshot) -> None:
+        before, after = _find_changes(read, made)
         lost = sorted(touched & (before - after.keys()))
         if lost:
             raise CommitConflictError(f"another writer removed data file {lost[0]}", hint="run it again")
@@ -60,54 +60,56 @@ def build_data_file_check(
 
 def build_equality_delete_check(
     files: SnapshotFiles, deletes: AbstractSet[str], emptied: Mapping[str, int]
-) -> Callable[[Uncommitted], None]:
-    """A check that what was to be resolved was still there, and that files without a live row have left.
+) -> Callable[[UncommittedSnapshot], None]:
+    """Builds a check that the resolved deletes were still there, and that files without a live row are removed.
 
     Args:
         files: The snapshot that was read.
-        deletes: The equality deletes that are resolved. Where another writer took one back or resolved it, the rows
-            that it deletes are to be looked for again.
-        emptied: The files without a live row, by path, with their sequence numbers. A file of the same path that has
-            another number is another one.
+        deletes: The equality deletes that are resolved. If another writer removed or resolved one of them, its rows
+            must be found again.
+        emptied: The files without a live row, by path, with their sequence numbers. A file of the same path with
+            another number is a different file.
     """
-    read = _data_manifests(files.listing)
+    read = _list_data_manifests(files.listing)
 
-    def check(made: Uncommitted) -> None:
-        before, after = _moved(read, made)
-        left = sorted(emptied.keys() - (before - after.keys()))
-        if left:
-            raise TableError(f"Iceberg did not remove {left[0]}", hint="nothing was committed; run t.compact() instead")
+    def check(made: UncommittedSnapshot) -> None:
+        before, after = _find_changes(read, made)
+        remaining = sorted(emptied.keys() - (before - after.keys()))
+        if remaining:
+            raise TableError(
+                f"Iceberg did not remove {remaining[0]}", hint="nothing was committed; run t.compact() instead"
+            )
         if made.parent_id == files.snapshot.id:
             return
-        parent = parent_files(made)
-        gone = sorted(deletes - {entry.path for entry in parent.equality_deletes})
-        if gone:
-            raise CommitConflictError(f"another writer removed equality delete {gone[0]}", hint="run it again")
-        newer = [m for path, m in _data_manifests(parent.listing).items() if path not in read]
+        parent = read_parent_files(made)
+        removed = sorted(deletes - {entry.path for entry in parent.equality_deletes})
+        if removed:
+            raise CommitConflictError(f"another writer removed equality delete {removed[0]}", hint="run it again")
+        newer = [m for path, m in _list_data_manifests(parent.listing).items() if path not in read]
         entries = [entry for manifest in newer for entry in made.handle.manifests.data(manifest)]
-        other = [e.path for e in entries if emptied.get(e.path, e.sequence_number) != e.sequence_number]
-        if other:
-            raise CommitConflictError(f"another writer added data file {other[0]} again", hint="run it again")
+        replaced = [e.path for e in entries if emptied.get(e.path, e.sequence_number) != e.sequence_number]
+        if replaced:
+            raise CommitConflictError(f"another writer added data file {replaced[0]} again", hint="run it again")
 
     return check
 
 
-def _data_manifests(listing: AvroFile) -> dict[str, dict[str, Any]]:
+def _list_data_manifests(listing: AvroFile) -> dict[str, dict[str, Any]]:
     return {record["manifest_path"]: record for record in listing.records if not record.get("content")}
 
 
-def _moved(read: dict[str, dict[str, Any]], made: Uncommitted) -> tuple[set[str], dict[str, DataEntry]]:
-    """The data files of manifests that are gone since a snapshot was read, and of those that are new."""
-    now, data = _data_manifests(made.listing), made.handle.manifests.data
+def _find_changes(read: dict[str, dict[str, Any]], made: UncommittedSnapshot) -> tuple[set[str], dict[str, DataEntry]]:
+    """The data files of manifests that were removed since a snapshot was read, and of new manifests."""
+    now, data = _list_data_manifests(made.listing), made.handle.manifests.data
     before = {entry.path for path, manifest in read.items() if path not in now for entry in data(manifest)}
     after = {entry.path: entry for path, manifest in now.items() if path not in read for entry in data(manifest)}
     return before, after
 
 
-def combine_checks(checks: Sequence[Callable[[Uncommitted], None]]) -> Callable[[Uncommitted], None]:
-    """One check after the other."""
+def combine_checks(checks: Sequence[Callable[[UncommittedSnapshot], None]]) -> Callable[[UncommittedSnapshot], None]:
+    """Combines checks into one that runs them in order."""
 
-    def check(made: Uncommitted) -> None:
+    def check(made: UncommittedSnapshot) -> None:
         for each in checks:
             each(made)
 

@@ -1,15 +1,15 @@
-"""Data files of partitions whose column was dropped: Iceberg writes no deletes for them, but can rewrite them.
+"""Handles data files of partitions whose column was dropped: Iceberg writes no deletes for them, but can rewrite them.
 
-Its rewrite applies standard equality deletes alone, so equality delete vectors become these first.
+Its rewrite applies only standard equality deletes, so equality delete vectors are rewritten as such first.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowdelta.change import DroppedPartitionError, dropped_partition, open_target
+from rowdelta.change import DroppedPartitionError, find_dropped_partition, open_target
 from rowdelta.errors import TableError
-from rowdelta.iceberg import take_inventory
+from rowdelta.iceberg import build_delete_index
 from rowdelta.maintenance.partition_filter import CoveredDeletes
 from rowdelta.maintenance.rewrite_deletes import RewriteDeletes
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def write_standard_deletes(handle: TableHandle) -> RewriteDeletesResult:
-    """Writes equality delete vectors anew as standard files.
+    """Rewrites equality delete vectors as standard files.
 
     Raises:
-        TableError: That cannot be done; a vector of such a partition cannot be written either.
+        TableError: A vector cannot be rewritten; one of such a partition never can.
     """
     files = open_target(handle).files
     for entry in () if files is None else files.equality_deletes:
-        name = dropped_partition(handle, entry.spec_id)
+        name = find_dropped_partition(handle, entry.spec_id)
         if entry.is_vector and name is not None:
             raise TableError(
                 f"equality delete vector {entry.path} is of a partition by {name}, whose column was dropped: Iceberg "
@@ -36,34 +36,36 @@ def write_standard_deletes(handle: TableHandle) -> RewriteDeletesResult:
                 hint="rowdelta reads the table: write its rows to a new one, t.read().writeTo(...).create()",
             )
     where = "content = 'equality' AND encoding <> 'full-row'"
-    done = RewriteDeletes(handle, "full-row", where, verify=False).execute()
-    if done.skipped:
-        raise TableError(f"Iceberg cannot read all equality deletes: {done.skipped[0]}", hint="see t.delete_files()")
-    return done
+    rewritten = RewriteDeletes(handle, "full-row", where, verify=False).execute()
+    if rewritten.skipped:
+        raise TableError(
+            f"Iceberg cannot read all equality deletes: {rewritten.skipped[0]}", hint="see t.delete_files()"
+        )
+    return rewritten
 
 
 def exclude_dropped_partitions(handle: TableHandle, files: SnapshotFiles, covered: CoveredDeletes) -> CoveredDeletes:
-    """Leaves out deletes of such partitions, which no commit can remove; they may stay where no file is left there.
+    """Excludes deletes of such partitions, which no commit can remove; they may stay if no data file is left there.
 
     Raises:
-        DroppedPartitionError: A file is left.
+        DroppedPartitionError: A data file is left.
     """
-    fixed = _find_in_dropped_partitions(handle, covered.deletes)
-    if not fixed:
+    unremovable = _find_in_dropped_partitions(handle, covered.deletes)
+    if not unremovable:
         return covered
     name = _find_dropped_column(handle, files)
     if name is not None:
         raise DroppedPartitionError(handle.name, name)
-    rest = tuple(entry for entry in covered.deletes if dropped_partition(handle, entry.spec_id) is None)
-    reason = f"{len(fixed)} equality deletes are of partitions whose column was dropped, and apply to nothing"
-    return CoveredDeletes(rest, (*covered.skipped, reason))
+    removable = tuple(entry for entry in covered.deletes if find_dropped_partition(handle, entry.spec_id) is None)
+    reason = f"{len(unremovable)} equality deletes are of partitions whose column was dropped, and apply to nothing"
+    return CoveredDeletes(removable, (*covered.skipped, reason))
 
 
 def refuse_to_lose_deletes(handle: TableHandle) -> None:
-    """Refuses a rewrite of some files where others stay in such a partition and have deletes there.
+    """Refuses a rewrite of some files if others stay in such a partition and have deletes there.
 
-    Iceberg 1.12 writes the manifest of the files that stay anew, without their partition, and then no delete of the
-    partition applies to them: deleted rows would come back. A rewrite of all files in one commit leaves none behind.
+    Iceberg 1.12 rewrites the manifest of the files that stay, without their partition. Then no delete of the partition
+    applies to them, and deleted rows would come back. A rewrite of all files in one commit leaves none behind.
     """
     files = open_target(handle).files
     if files is None or not _find_in_dropped_partitions(handle, (*files.equality_deletes, *files.position_deletes)):
@@ -73,15 +75,15 @@ def refuse_to_lose_deletes(handle: TableHandle) -> None:
         raise TableError(
             f"files of {handle.name} are partitioned by {name}, whose column was dropped, and have deletes: these "
             "files must be rewritten all at once",
-            hint="use t.compact(options={'rewrite-all': 'true'}), without where= and without partial progress",
+            hint="use t.compact(options={'rewrite-all': 'true'}), without data_files= and without partial progress",
         )
 
 
 def _find_dropped_column(handle: TableHandle, files: SnapshotFiles) -> str | None:
     """The dropped column of a partition that still has data files."""
-    specs = {file.spec_id for file in take_inventory(handle, files.snapshot).data}
-    return next(filter(None, (dropped_partition(handle, spec_id) for spec_id in sorted(specs))), None)
+    specs = {file.spec_id for file in build_delete_index(handle, files.snapshot).data}
+    return next(filter(None, (find_dropped_partition(handle, spec_id) for spec_id in sorted(specs))), None)
 
 
 def _find_in_dropped_partitions(handle: TableHandle, deletes: Iterable[DeleteEntry]) -> list[DeleteEntry]:
-    return [entry for entry in deletes if dropped_partition(handle, entry.spec_id) is not None]
+    return [entry for entry in deletes if find_dropped_partition(handle, entry.spec_id) is not None]

@@ -12,8 +12,8 @@ from rowdelta.change import IntegerBatch
 from rowdelta.codec import sorted_distinct
 from rowdelta.encoding import BatchStatistics, DeleteBatch, DeleteEncoding, FileContent, KeyColumn, choose_encoding
 from rowdelta.errors import EncodingError
-from rowdelta.iceberg import footer
-from rowdelta.read import hashed_integers, is_integer, load_integer_keys
+from rowdelta.iceberg import read_footer
+from rowdelta.read import is_integer, load_hashed_integers, load_integer_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -75,7 +75,7 @@ def plan_equality_groups(
 
 def read_encoding(handle: TableHandle, entry: DeleteEntry) -> DeleteEncoding:
     """The encoding of a delete file, by its manifest and its footer."""
-    blobs = footer(handle, entry.path, entry.file_size_in_bytes).blobs if entry.is_vector else ()
+    blobs = read_footer(handle, entry.path, entry.file_size_in_bytes).blobs if entry.is_vector else ()
     return entry.encoding(blobs[0].type if blobs else None)
 
 
@@ -129,7 +129,7 @@ def load_integer_batch(
     """Loads the distinct keys of deletes on one integer column."""
     plain = [entry for entry in entries if read_encoding(handle, entry) is not DeleteEncoding.HASH_MAP]
     loaded = load_integer_keys(handle, files, plain, column) if plain else []
-    loaded += [hashed_integers(handle, entry, column) for entry in entries if entry not in plain]
+    loaded += [load_hashed_integers(handle, entry, column) for entry in entries if entry not in plain]
     has_null = any(keys.has_null for keys in loaded)
     return IntegerBatch((), sorted_distinct(np.concatenate([keys.keys for keys in loaded])), has_null)
 

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 from rowdelta.change import Operation, Plan, Result
 from rowdelta.errors import InputError, TableError
-from rowdelta.iceberg import expire_all, expire_own, expiry_between, own_files, plan_expiry, show_to_spark
+from rowdelta.iceberg import (
+    compare_documents,
+    expire_all,
+    expire_own,
+    plan_expiry,
+    refresh_spark_cache,
+    select_own_files,
+)
 from rowdelta.maintenance.file_removal import remove_files
-from rowdelta.maintenance.older_than import cutoff_ms, format_time
+from rowdelta.maintenance.older_than import format_time, parse_cutoff
 from rowdelta.maintenance.progress import show_search
 from rowdelta.read import refresh_views
 
@@ -61,7 +68,7 @@ class Expire(Operation[ExpireResult]):
         if retain_last is not None and (isinstance(retain_last, bool) or retain_last < 1):
             raise InputError(f"retain_last is {retain_last!r}", hint="keep at least 1 snapshot of each branch")
         self._handle = handle
-        self._older_than = cutoff_ms(older_than)
+        self._older_than = parse_cutoff(older_than)
         self._retain_last = retain_last
         self._progress = progress
 
@@ -70,7 +77,7 @@ class Expire(Operation[ExpireResult]):
         owns_data = self.check()
         expiry, files = plan_expiry(self._handle, self._older_than, self._retain_last)
         if not owns_data:
-            files = own_files(files, self._find_own_folders())
+            files = select_own_files(files, self._find_own_folders())
         total = len(self._handle.metadata.snapshots)
         limit = "the table's own limit" if self._older_than is None else format_time(self._older_than)
         steps = [
@@ -102,9 +109,9 @@ class Expire(Operation[ExpireResult]):
         # Before anything else that may fail: no later call would find these files.
         removed = remove_files(self._handle, action, files.by_kind, self._progress, finish_anyway=True)
         self._handle.refresh()
-        expiry = expiry_between(before, self._handle.whole_document())
+        expiry = compare_documents(before, self._handle.whole_document())
         if expiry.snapshots:
-            show_to_spark(self._handle)
+            refresh_spark_cache(self._handle)
             refresh_views(self._handle)
         return ExpireResult(
             delete_files_removed=removed["deletes"],

@@ -1,4 +1,4 @@
-"""Data files in groups that fit into a memory budget."""
+"""Groups data files so that each group fits into a memory budget."""
 
 from __future__ import annotations
 
@@ -13,67 +13,67 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg import DeleteEntry, LiveData
 
-Thing = TypeVar("Thing")
+Item = TypeVar("Item")
 DEFAULT_MEMORY: Final = "512m"
 _UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_LEAST: Final = 1 << 20
-# At most one word of positions for 64 rows, as a record of Spark, in the shuffle, in Arrow and as a bitmap.
+_MIN_MEMORY: Final = 1 << 20
+# At most one word of positions for 64 rows: as a record of Spark, in the shuffle, in Arrow and as a bitmap.
 _BYTES_PER_64_ROWS: Final = 128
 _BYTES_PER_FILE: Final = 2048
 
 
-def memory_bytes(memory: str | int) -> int:
-    """A memory budget in bytes."""
-    size = size_in_bytes("memory", memory)
-    if size < _LEAST:
+def parse_memory(memory: str | int) -> int:
+    """Parses a memory budget into bytes."""
+    size = parse_size("memory", memory)
+    if size < _MIN_MEMORY:
         raise InputError(f"memory={memory!r} is too little to work with", hint="give at least 1m")
     return size
 
 
-def size_in_bytes(name: str, size: str | int) -> int:
-    """A size that a caller gave, in bytes.
+def parse_size(name: str, size: str | int) -> int:
+    """Parses a size that the caller gave into bytes.
 
     Examples:
         >>> size_in_bytes("memory", "512m"), size_in_bytes("memory", "1.5 GB"), size_in_bytes("memory", 4096)
         (536870912, 1610612736, 4096)
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", str(size).lower())
-    if found is None:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", str(size).lower())
+    if match is None:
         raise InputError(f"{name}={size!r} is not a size", hint="write it as 512m or 2g, or as bytes")
-    return int(float(found[1]) * _UNITS[found[2]])
+    return int(float(match[1]) * _UNITS[match[2]])
 
 
 def group_files(files: Iterable[LiveData], memory: int) -> list[list[LiveData]]:
-    """Groups of files whose positions fit into the memory, in the order given; a larger file is alone."""
+    """Groups files so that their positions fit into the memory, in the given order; a larger file is alone."""
     files = list(files)
     return pack(files, [file.records // 64 * _BYTES_PER_64_ROWS + _BYTES_PER_FILE for file in files], memory)
 
 
-def pack(things: Sequence[Thing], sizes: Sequence[float], room: float) -> list[list[Thing]]:
-    """Things in groups that do not outgrow some room, in their order; a larger one is alone.
+def pack(items: Sequence[Item], sizes: Sequence[float], room: float) -> list[list[Item]]:
+    """Packs items, in their order, into groups that fit into some room; a larger item is alone.
 
     Examples:
         >>> pack("abcd", [40, 60, 10, 200], 100)
         [['a', 'b'], ['c'], ['d']]
     """
-    groups: list[list[Thing]] = []
-    left = 0.0
-    for thing, size in zip(things, sizes, strict=True):
-        if not groups or size > left:
+    groups: list[list[Item]] = []
+    free = 0.0
+    for item, size in zip(items, sizes, strict=True):
+        if not groups or size > free:
             groups.append([])
-            left = room
-        groups[-1].append(thing)
-        left -= size
+            free = room
+        groups[-1].append(item)
+        free -= size
     return groups
 
 
 def measure_files(files: Iterable[LiveData]) -> Portion:
-    """What some files hold together."""
-    some = list(files)
-    return Portion(sum(file.records for file in some), sum(file.size_in_bytes for file in some), len(some))
+    """Adds up the rows and bytes of files."""
+    files = list(files)
+    return Portion(sum(file.records for file in files), sum(file.size_in_bytes for file in files), len(files))
 
 
 def measure_deletes(entries: Iterable[DeleteEntry]) -> Portion:
-    """What some deletes hold together; several vectors may be in one file, and count one by one."""
-    some = list(entries)
-    return Portion(sum(e.record_count for e in some), sum(e.file_size_in_bytes for e in some), len(some))
+    """Adds up the records and bytes of deletes; vectors in one file count one by one."""
+    entries = list(entries)
+    return Portion(sum(e.record_count for e in entries), sum(e.file_size_in_bytes for e in entries), len(entries))

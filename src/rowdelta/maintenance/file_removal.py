@@ -26,22 +26,22 @@ def remove_files(
     *,
     finish_anyway: bool,
 ) -> Counter[str]:
-    """Removes files, and counts by kind those that the storage deleted.
+    """Removes files, and counts by name those that the storage deleted.
 
     Args:
         handle: The table that the files belong to.
         action: The name of the action in progress reports.
-        files: Their paths, by kind.
+        files: Their paths, by a name such as `manifests`.
         progress: Called after each part.
         finish_anyway: Whether to remove the rest even if `progress` fails, since no later call would find it.
     """
-    parts = [(kind, paths[at : at + _PART]) for kind, paths in files.items() for at in range(0, len(paths), _PART)]
+    parts = [(name, paths[at : at + _PART]) for name, paths in files.items() for at in range(0, len(paths), _PART)]
     removed: Counter[str] = Counter()
     remaining = iter(parts)
     try:
         with report_progress(action, [Portion(files=len(part)) for _, part in parts], progress) as reporter:
-            for kind, part in remaining:
-                removed[kind] += delete_from_storage(handle, part)
+            for name, part in remaining:
+                removed[name] += delete_from_storage(handle, part)
                 reporter.done(Portion(files=len(part)))
     finally:
         for _, part in remaining if finish_anyway else ():

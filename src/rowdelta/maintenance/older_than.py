@@ -13,7 +13,7 @@ OlderThan = dt.datetime | dt.timedelta | str
 _UNITS: Final = {"d": "days", "h": "hours", "m": "minutes"}
 
 
-def cutoff_ms(older_than: OlderThan | None, now_ms: int | None = None) -> int | None:
+def parse_cutoff(older_than: OlderThan | None, now_ms: int | None = None) -> int | None:
     """Converts to milliseconds a datetime, ISO text (both UTC without a zone), or an age.
 
     Examples:

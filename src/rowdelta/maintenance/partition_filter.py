@@ -1,14 +1,14 @@
-"""The equality deletes that a maintenance predicate covers."""
+"""Selects the deletes that a maintenance predicate covers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rowdelta.change import as_content_file
+from rowdelta.change import to_content_file
 from rowdelta.errors import InputError
-from rowdelta.iceberg import build_row_filter, partition_residuals
-from rowdelta.read import scope_of
+from rowdelta.iceberg import build_row_filter, evaluate_partitions
+from rowdelta.read import find_scope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CoveredDeletes:
-    """Deletes whose every row is inside a predicate, and why others are not."""
+    """Deletes whose rows are all inside a predicate, and why others are skipped."""
 
     deletes: tuple[DeleteEntry, ...]
     skipped: tuple[str, ...] = ()
@@ -29,53 +29,53 @@ class CoveredDeletes:
 def find_covered_deletes(
     handle: TableHandle, deletes: Sequence[DeleteEntry], where: str | Column | None, *, for_iceberg: bool = False
 ) -> CoveredDeletes:
-    """The equality deletes that can go when only the partitions of a predicate are looked at.
+    """Finds the equality deletes to remove when only the partitions of a predicate are read.
 
-    A delete of the whole table also speaks for the partitions outside, so it is left out; so is one of a partition
-    that the predicate covers in part.
+    A delete of the whole table also applies to the partitions outside, so it is skipped. A partition must be covered
+    as a whole.
 
     Args:
         handle: The table.
         deletes: The equality deletes.
         where: The predicate; None for all rows.
-        for_iceberg: Whether Iceberg chooses files by the predicate afterwards, which takes some nulls for matches.
+        for_iceberg: Whether Iceberg selects files by the predicate afterwards; it takes some nulls for matches.
 
     Raises:
-        InputError: The predicate is none that Iceberg understands, or it cuts through a partition.
+        InputError: Iceberg cannot evaluate the predicate, or it cuts through a partition.
     """
     if where is None:
         return CoveredDeletes(tuple(deletes))
     condition = build_row_filter(handle, where)
     if not condition.exact:
         raise InputError(
-            f"where={where!r} cannot be checked against partitions",
+            f"partitions={where!r} cannot be checked against partitions",
             hint="compare partition columns with values, such as region = 'EU'",
         )
-    scoped = [entry for entry in deletes if scope_of(entry, handle.metadata.specs) is not None]
-    files = [as_content_file(handle, entry) for entry in scoped]
-    answers = partition_residuals(handle, files, condition)
+    scoped = [entry for entry in deletes if find_scope(entry, handle.metadata.specs) is not None]
+    files = [to_content_file(handle, entry) for entry in scoped]
+    answers = evaluate_partitions(handle, files, condition)
     if for_iceberg:
-        theirs = partition_residuals(handle, files, replace(condition, expression=condition.translated))
-        answers = [answer if answer == their else None for answer, their in zip(answers, theirs, strict=True)]
+        by_iceberg = evaluate_partitions(handle, files, replace(condition, expression=condition.translated))
+        answers = [answer if answer == other else None for answer, other in zip(answers, by_iceberg, strict=True)]
     cut = [entry for entry, answer in zip(scoped, answers, strict=True) if answer is None]
     if cut:
         raise InputError(
-            f"where={where!r} covers the partition of {cut[0].path} only in part, or not for certain",
+            f"partitions={where!r} covers the partition of {cut[0].path} only in part, or possibly so",
             hint="name whole partitions: an equality delete is resolved for all its rows or not at all",
         )
     inside = tuple(entry for entry, answer in zip(scoped, answers, strict=True) if answer)
-    whole = len(deletes) - len(scoped)
-    skipped = (
-        (f"{whole} equality deletes are for the whole table, and stay: resolve without a predicate to be rid of them",)
-        if whole
-        else ()
+    table_wide = len(deletes) - len(scoped)
+    if not table_wide:
+        return CoveredDeletes(inside)
+    reason = (
+        f"{table_wide} equality deletes are for the whole table, and stay: resolve without a predicate to remove them"
     )
-    return CoveredDeletes(inside, skipped)
+    return CoveredDeletes(inside, (reason,))
 
 
 def select_by_partition(handle: TableHandle, deletes: Sequence[DeleteEntry], where: str | Column) -> list[DeleteEntry]:
-    """The deletes whose partition Iceberg does not rule out when it chooses files by a predicate."""
+    """Selects the deletes whose partition Iceberg does not rule out when it selects files by a predicate."""
     condition = build_row_filter(handle, where)
-    theirs = replace(condition, expression=condition.translated)
-    answers = partition_residuals(handle, [as_content_file(handle, entry) for entry in deletes], theirs)
+    translated = replace(condition, expression=condition.translated)
+    answers = evaluate_partitions(handle, [to_content_file(handle, entry) for entry in deletes], translated)
     return [entry for entry, answer in zip(deletes, answers, strict=True) if answer is not False]

@@ -1,4 +1,4 @@
-"""How far a long action has come: a bar where someone watches, a callback where a program does."""
+"""Reports the progress of a long action: as a bar in a terminal, or to a callback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Portion:
-    """What one group of files holds, as far as it is known."""
+    """The rows, bytes and files of one group, as far as they are known."""
 
     rows: int = 0
     size_in_bytes: int = 0
@@ -29,18 +29,18 @@ class Portion:
 
 @dataclass(frozen=True)
 class Progress:
-    """One look at a running action.
+    """The state of a running action.
 
     Attributes:
         action: What runs: `resolve lake.db.orders`.
-        groups: Groups of files in all.
+        groups: All groups of files.
         groups_done: Groups that are finished.
-        rows: Rows in all files; 0 where files are only removed.
+        rows: Rows in all files; 0 if files are only removed.
         rows_done: Rows of the finished groups.
-        size_in_bytes: Bytes of all files; 0 where files are only removed.
+        size_in_bytes: Bytes of all files; 0 if files are only removed.
         bytes_done: Bytes of the finished groups.
         seconds: Time since the start.
-        files: Files in all.
+        files: All files.
         files_done: Files of the finished groups.
 
     Examples:
@@ -63,7 +63,7 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """An estimate from the rows that are done, or from the files; None before the first group.
+        """An estimate from the rows that are done, or from the files; None before the first group is done.
 
         Examples:
             >>> now = Progress("resolve", groups=4, rows=400, size_in_bytes=40_000, rows_done=100, seconds=2)
@@ -75,7 +75,7 @@ class Progress:
 
 
 def _measure(now: Progress) -> tuple[int, int]:
-    """What is done and what there is, in rows, or in files where rows are not known."""
+    """What is done and what there is in all: in rows, or in files if the rows are unknown."""
     return (now.rows_done, now.rows) if now.rows else (now.files_done, now.files)
 
 
@@ -83,7 +83,7 @@ OnProgress: TypeAlias = "Callable[[Progress], None]"
 
 
 class Reporter:
-    """Counts finished groups and tells whoever listens."""
+    """Counts finished groups and reports them to listeners."""
 
     def __init__(self, start: Progress, listeners: Sequence[OnProgress]) -> None:
         self._state = start
@@ -91,7 +91,7 @@ class Reporter:
         self._started = time.monotonic()
 
     def done(self, group: Portion) -> None:
-        """A group of files is finished; whoever pressed Ctrl-C meanwhile need not wait for the next."""
+        """Reports that a group of files is finished. A Ctrl-C that came meanwhile takes effect here."""
         now = self._state
         self._state = replace(
             now,
@@ -101,15 +101,15 @@ class Reporter:
             seconds=time.monotonic() - self._started,
             files_done=now.files_done + group.files,
         )
-        self._tell(self._state)
+        self._notify(self._state)
         stop_if_interrupted()
 
     def within(self, group: Portion) -> Callable[[float], None]:
-        """Takes how much of a group is done, from 0 to 1, and tells that as rows and bytes."""
+        """Returns a callback that takes the share of a group that is done, from 0 to 1, and reports rows and bytes."""
 
-        def tell(share: float) -> None:
+        def report(share: float) -> None:
             now = self._state
-            self._tell(
+            self._notify(
                 replace(
                     now,
                     rows_done=now.rows_done + int(share * group.rows),
@@ -118,22 +118,22 @@ class Reporter:
                 )
             )
 
-        return tell
+        return report
 
-    def _tell(self, state: Progress) -> None:
+    def _notify(self, state: Progress) -> None:
         for listener in self._listeners:
             listener(state)
 
 
 @contextmanager
 def report_progress(action: str, groups: Sequence[Portion], listener: OnProgress | None) -> Iterator[Reporter]:
-    """Reports the groups of an action while it runs; a bar is shown when stderr is a terminal and no one listens."""
+    """Reports the groups of an action while it runs; shows a bar if stderr is a terminal and there is no listener."""
     rows, size, files = (sum(getattr(group, name) for group in groups) for name in ("rows", "size_in_bytes", "files"))
     start = Progress(action, len(groups), rows, size, files=files)
     if listener is not None:
         yield Reporter(start, [listener])
     elif sys.stderr.isatty() and groups:
-        with _bar(start) as show:
+        with _show_bar(start) as show:
             yield Reporter(start, [show])
     else:
         yield Reporter(start, [])
@@ -141,34 +141,34 @@ def report_progress(action: str, groups: Sequence[Portion], listener: OnProgress
 
 @contextmanager
 def show_search(action: str, listener: OnProgress | None) -> Iterator[None]:
-    """Shows that an action looks for its work, of which nobody knows how long it takes, where it would show a bar."""
+    """Shows a bar without an end while an action searches for its work, where it would show a progress bar later."""
     if listener is not None or not sys.stderr.isatty():
         yield
         return
-    with _bars() as bars:
+    with _build_bars() as bars:
         bars.add_task(action, total=None, done="looking for files")
         yield
 
 
 @contextmanager
-def _bar(start: Progress) -> Iterator[OnProgress]:
-    with _bars() as bars:
-        task = bars.add_task(start.action, total=_measure(start)[1], done=_said(start))
+def _show_bar(start: Progress) -> Iterator[OnProgress]:
+    with _build_bars() as bars:
+        task = bars.add_task(start.action, total=_measure(start)[1], done=_describe(start))
 
         def show(now: Progress) -> None:
-            bars.update(task, completed=_measure(now)[0], done=_said(now))
+            bars.update(task, completed=_measure(now)[0], done=_describe(now))
 
         yield show
 
 
-def _bars() -> Bars:
-    words, done = TextColumn("{task.description}"), TextColumn("{task.fields[done]}")
-    columns = (words, BarColumn(), done, TimeElapsedColumn(), TimeRemainingColumn())
+def _build_bars() -> Bars:
+    description, done = TextColumn("{task.description}"), TextColumn("{task.fields[done]}")
+    columns = (description, BarColumn(), done, TimeElapsedColumn(), TimeRemainingColumn())
     return Bars(*columns, console=Console(stderr=True), transient=True)
 
 
-def _said(now: Progress) -> str:
-    known = [("files", now.files_done, now.files), ("rows", now.rows_done, now.rows)]
-    known.append(("bytes", now.bytes_done, now.size_in_bytes))
-    parts = [f"{now.groups_done}/{now.groups} groups", *(f"{done:,} {name}" for name, done, total in known if total)]
+def _describe(now: Progress) -> str:
+    counts = [("files", now.files_done, now.files), ("rows", now.rows_done, now.rows)]
+    counts.append(("bytes", now.bytes_done, now.size_in_bytes))
+    parts = [f"{now.groups_done}/{now.groups} groups", *(f"{done:,} {name}" for name, done, total in counts if total)]
     return ", ".join(parts)

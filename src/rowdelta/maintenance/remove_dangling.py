@@ -6,9 +6,17 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from rowdelta.change import Operation, Plan, Result, apply, as_content_file, dropped_partition, open_target
+from rowdelta.change import (
+    Operation,
+    Plan,
+    Result,
+    commit_and_refresh,
+    find_dropped_partition,
+    open_target,
+    to_content_file,
+)
 from rowdelta.encoding import FileContent
-from rowdelta.iceberg import RowChange, Validation, build_row_filter, take_inventory
+from rowdelta.iceberg import RowChange, Validation, build_delete_index, build_row_filter
 from rowdelta.maintenance.conflict_checks import build_data_file_check, retry_conflicts
 from rowdelta.maintenance.file_groups import measure_deletes
 from rowdelta.maintenance.progress import report_progress, show_search
@@ -25,7 +33,7 @@ class RemoveDanglingResult(Result):
 
     Attributes:
         dangling: Deletes that were dropped, by content (`position`, `equality`).
-        left: Deletes that apply to nothing and stay: Iceberg can remove none of a partition whose column was dropped.
+        left: Deletes that apply to nothing but stay: Iceberg removes none of a partition whose column was dropped.
 
     Examples:
         >>> t.remove_dangling().execute().dangling  # there is none
@@ -44,7 +52,7 @@ class _RemovalPlan:
 
 
 class RemoveDangling(Operation[RemoveDanglingResult]):
-    """Drops deletes that apply to nothing: their data is gone, younger, elsewhere, or outside of their bounds."""
+    """Drops deletes that apply to nothing: their data is removed, newer, elsewhere, or outside of their bounds."""
 
     def __init__(self, handle: TableHandle, progress: OnProgress | None = None) -> None:
         self._handle = handle
@@ -84,8 +92,8 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
         )
         whole = measure_deletes(dangling)
         with report_progress(action, [whole], self._progress) as reporter:
-            removed = [as_content_file(self._handle, entry) for entry in dangling]
-            snapshot = apply(self._handle, RowChange(removed_deletes=removed, validation=validation))
+            removed = [to_content_file(self._handle, entry) for entry in dangling]
+            snapshot = commit_and_refresh(self._handle, RowChange(removed_deletes=removed, validation=validation))
             reporter.done(whole)
         return RemoveDanglingResult(
             snapshot_id=snapshot.id,
@@ -98,9 +106,9 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
         target = open_target(self._handle)
         if target.files is None or not (target.files.equality_deletes or target.files.position_deletes):
             return _RemovalPlan(target.files, [], 0)
-        inventory = take_inventory(self._handle, target.files.snapshot)
+        inventory = build_delete_index(self._handle, target.files.snapshot)
         dangling = [entry for entry, data in inventory.applicable() if not len(data)]
-        removable = [entry for entry in dangling if dropped_partition(self._handle, entry.spec_id) is None]
+        removable = [entry for entry in dangling if find_dropped_partition(self._handle, entry.spec_id) is None]
         return _RemovalPlan(target.files, removable, len(dangling) - len(removable))
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.change import Operation, Plan, Result
 from rowdelta.errors import InputError
 from rowdelta.iceberg import find_orphans
 from rowdelta.maintenance.expire import require_gc
 from rowdelta.maintenance.file_removal import remove_files
-from rowdelta.maintenance.older_than import cutoff_ms, format_time
+from rowdelta.maintenance.older_than import format_time, parse_cutoff
 from rowdelta.maintenance.progress import show_search
 
 if TYPE_CHECKING:
@@ -23,6 +23,31 @@ if TYPE_CHECKING:
 DEFAULT_AGE: Final = dt.timedelta(days=3)
 # Iceberg's procedure refuses less: a younger file may belong to a commit in progress.
 MIN_AGE: Final = dt.timedelta(days=1)
+_LISTED: Final = 10
+
+
+@dataclass(frozen=True)
+class OrphansPlan(Plan):
+    """What an operation would remove.
+
+    Attributes:
+        orphan_files: The paths of all files; the text of the plan lists the first ten.
+
+    Examples:
+        >>> t.remove_orphans().plan().orphan_files
+        ()
+    """
+
+    orphan_files: tuple[str, ...] = field(default=(), repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The steps as a plain dictionary, with the paths of all files.
+
+        Examples:
+            >>> OrphansPlan("remove orphan files of t", (), ("data/left-behind.parquet",)).to_dict()
+            {'plan': 'remove orphan files of t', 'orphan_files': ['data/left-behind.parquet']}
+        """
+        return {**super().to_dict(), "orphan_files": list(self.orphan_files)}
 
 
 @dataclass(frozen=True)
@@ -31,18 +56,18 @@ class OrphansResult(Result):
 
     Attributes:
         orphan_files: Their paths.
-        files_removed: How many of them were removed: none in a dry run, else all that the storage could delete.
-        dry_run: Whether the files were only listed.
+        files_removed: How many of them were removed: all that the storage could delete.
+        dry_run: Deprecated; whether the files were only listed, as the deprecated `dry_run=True` asks for.
 
     Examples:
         >>> result = OrphansResult(orphan_files=("warehouse/db/orders/data/left-behind.parquet",))
         >>> len(result.orphan_files), result.files_removed, result.dry_run
-        (1, 0, True)
+        (1, 0, False)
     """
 
     orphan_files: tuple[str, ...] = field(default=(), repr=False)
     files_removed: int = 0
-    dry_run: bool = True
+    dry_run: bool = False
 
 
 class RemoveOrphans(Operation[OrphansResult]):
@@ -51,7 +76,7 @@ class RemoveOrphans(Operation[OrphansResult]):
     def __init__(
         self, handle: TableHandle, older_than: OlderThan | None, progress: OnProgress | None = None, *, dry_run: bool
     ) -> None:
-        cutoff = cutoff_ms(DEFAULT_AGE if older_than is None else older_than)
+        cutoff = parse_cutoff(DEFAULT_AGE if older_than is None else older_than)
         assert cutoff is not None
         if cutoff > time.time() * 1000 - MIN_AGE.total_seconds() * 1000 + 1000:
             raise InputError(
@@ -63,18 +88,20 @@ class RemoveOrphans(Operation[OrphansResult]):
         self._dry_run = dry_run
         self._progress = progress
 
-    def plan(self) -> Plan:
+    def plan(self) -> OrphansPlan:
         """Lists what would be removed."""
         orphans = self._find_orphans()
         steps = [
             ("older than", format_time(self._older_than)),
-            ("orphan files", f"{len(orphans):,}{' (dry run: none is removed)' if self._dry_run else ''}"),
-            *((f"  {number}", path) for number, path in enumerate(orphans[:10], 1)),
+            ("orphan files", f"{len(orphans):,}"),
+            *((f"  {number}", path) for number, path in enumerate(orphans[:_LISTED], 1)),
         ]
-        return Plan(f"remove orphan files of {self._handle.name}", tuple(steps))
+        if len(orphans) > _LISTED:
+            steps.append(("  ...", f"{len(orphans) - _LISTED:,} more"))
+        return OrphansPlan(f"remove orphan files of {self._handle.name}", tuple(steps), tuple(orphans))
 
     def execute(self) -> OrphansResult:
-        """Lists the orphans, and removes them unless it is a dry run."""
+        """Removes the files; `plan` lists them without removing any."""
         return self._handle.run_interruptibly(self._remove_orphans)
 
     def _remove_orphans(self) -> OrphansResult:

@@ -1,4 +1,4 @@
-"""`t.resolve()`: equality deletes of every encoding become positions, which every engine of the version reads."""
+"""`t.resolve()`: turns equality deletes of every encoding into positions, which every engine of the version reads."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rowdelta.change import Operation, Plan, Result, apply, files_removed, publish
+from rowdelta.change import Operation, Plan, Result, commit_and_refresh, count_removed_files, publish
 from rowdelta.errors import CommitConflictError, InputError
-from rowdelta.iceberg import snapshot_files
+from rowdelta.iceberg import read_snapshot_files
 from rowdelta.maintenance.conflict_checks import retry_conflicts
-from rowdelta.maintenance.file_groups import measure_files, memory_bytes
+from rowdelta.maintenance.file_groups import measure_files, parse_memory
 from rowdelta.maintenance.progress import report_progress
 from rowdelta.maintenance.resolve_attempt import find_positions, stage_group, stage_rest
 from rowdelta.maintenance.resolve_plan import describe_resolve, plan_resolve
@@ -35,15 +35,15 @@ class ResolveResult(Result):
     """What `resolve` did. No visible row changes, so `rows_deleted` is 0.
 
     Attributes:
-        positions: Rows that were deleted by key and now are by position, or gone with their file.
-        equality_deletes: Equality deletes that are gone.
-        dangling: How many of them applied to nothing any more.
+        positions: Rows that were deleted by key, and are now deleted by position or removed with their file.
+        equality_deletes: Equality deletes that were removed.
+        dangling: How many of them no longer applied to any data file.
         files_scanned: Data files that were read.
-        files_pruned: Data files that no key could be in.
-        groups: In how many parts the files were read.
+        files_pruned: Data files that cannot hold any of the keys.
+        groups: The number of groups in which the files were read.
         verified: Whether all visible rows were compared before the commit.
-        published: The branch that was moved to the resolved state, if it was not there already.
-        left_out: Why some equality deletes are still there.
+        published: The branch that was moved to the resolved state; None if it did not have to move.
+        left_out: Why some equality deletes remain.
 
     Examples:
         >>> _ = t.delete_keys(changes, key="id").execute()
@@ -69,7 +69,7 @@ class Resolve(Operation[ResolveResult]):
     def __init__(
         self,
         handle: TableHandle,
-        where: str | Column | None,
+        partitions: str | Column | None,
         publish: str | None,
         memory: str | int,
         progress: OnProgress | None = None,
@@ -83,10 +83,10 @@ class Resolve(Operation[ResolveResult]):
                 hint=f'open the table with another branch: rd.table(spark, "{handle.name}", branch="ingest")',
             )
         self._handle = handle
-        self._where = None if where is None else check_expression(handle.gateway, where, "where")
+        self._partitions = None if partitions is None else check_expression(handle.gateway, partitions, "partitions")
         self._publish = publish
         self._verify = verify
-        self._memory = memory_bytes(memory)
+        self._memory = parse_memory(memory)
         self._progress = progress
         self._partial = partial_progress
         self._result = ResolveResult()
@@ -150,7 +150,7 @@ class Resolve(Operation[ResolveResult]):
             self._check_publishable(plan)
 
     def _plan_attempt(self) -> ResolvePlan | None:
-        return plan_resolve(self._handle, self._where, self._publish, self._memory)
+        return plan_resolve(self._handle, self._partitions, self._publish, self._memory)
 
     def _should_verify(self, plan: ResolvePlan) -> bool:
         return should_verify(self._verify, plan.affected.size_in_bytes)
@@ -174,13 +174,13 @@ class Resolve(Operation[ResolveResult]):
 
     def _commit(self, change: RowChange, positions: Sequence[FilePositions], resolved: int = 0) -> Snapshot:
         """Commits a change and adds it to the result."""
-        snapshot, before = apply(self._handle, change), self._result
+        snapshot, before = commit_and_refresh(self._handle, change), self._result
         self._result = replace(
             before,
             snapshot_id=snapshot.id,
             positions=before.positions + sum(len(file.positions) for file in positions),
             equality_deletes=before.equality_deletes + resolved,
-            data_files_removed=before.data_files_removed + files_removed(snapshot),
+            data_files_removed=before.data_files_removed + count_removed_files(snapshot),
             delete_files_added=before.delete_files_added + len(change.deletes),
             delete_files_removed=before.delete_files_removed + len(change.removed_deletes),
             bytes_added=before.bytes_added + change.size_in_bytes,
@@ -189,7 +189,7 @@ class Resolve(Operation[ResolveResult]):
 
     def _check_publishable(self, plan: ResolvePlan) -> None:
         """Refuses to publish equality deletes that others committed meanwhile; the next attempt resolves only these."""
-        files = None if self._resolved is None else snapshot_files(self._handle, self._resolved)
+        files = None if self._resolved is None else read_snapshot_files(self._handle, self._resolved)
         resolved = {entry.path for entry in plan.files.equality_deletes}
         if files is not None and any(entry.path not in resolved for entry in files.equality_deletes):
             raise CommitConflictError(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from rowdelta.change import FILE, POSITION, as_content_file, collect_positions_in, write_positions
+from rowdelta.change import FILE, POSITION, collect_positions_in, to_content_file, write_positions
 from rowdelta.iceberg import RowChange, Validation, build_row_filter
 from rowdelta.maintenance.conflict_checks import build_data_file_check, build_equality_delete_check, combine_checks
 from rowdelta.maintenance.verify import build_row_check
-from rowdelta.read import MAX_BROADCAST_BYTES, live_rows
+from rowdelta.read import MAX_BROADCAST_BYTES, build_live_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,9 @@ def find_deleted_rows(plan: ResolvePlan, group: Sequence[LiveData]) -> DataFrame
     deletes = tuple(entry for entry in plan.deletes if entry.path not in dangling)
     paths = {file.path for file in group}
     schema_id = plan.handle.metadata.current_schema_id
-    live = live_rows(plan.handle, plan.files, schema_id, (FILE, POSITION), only=paths, deletes=deletes, as_bits=True)
+    live = build_live_rows(
+        plan.handle, plan.files, schema_id, (FILE, POSITION), only=paths, deletes=deletes, as_bits=True
+    )
     # A row that several deletes hit appears several times, at the same position.
     most = min(plan.memory // 2, MAX_BROADCAST_BYTES)
     hits = [keys.keep_in(live.rows, most).select(FILE, POSITION) for keys in live.deleted]
@@ -81,7 +83,7 @@ def _stage(
         verified: The data files whose visible rows are compared before the commit; None for all of them.
     """
     handle, files = plan.handle, plan.files
-    removed_deletes = [as_content_file(handle, entry) for entry in removed]
+    removed_deletes = [to_content_file(handle, entry) for entry in removed]
     condition = build_row_filter(handle, None)
     affected = {file.path: file for file in plan.affected.files}
     written = write_positions(handle, files, positions, {path: file.records for path, file in affected.items()})

@@ -55,7 +55,7 @@ class ResolvePlan:
 
 
 def plan_resolve(
-    handle: TableHandle, where: str | Column | None, publish: str | None, memory: int
+    handle: TableHandle, partitions: str | Column | None, publish: str | None, memory: int
 ) -> ResolvePlan | None:
     """Plans to resolve the newest snapshot; None if it has no equality deletes.
 
@@ -69,11 +69,11 @@ def plan_resolve(
         check_fast_forward(handle, publish, target.snapshot.id)
     if target.files is None or not target.files.equality_deletes:
         return None
-    covered = find_covered_deletes(handle, target.files.equality_deletes, where)
+    covered = find_covered_deletes(handle, target.files.equality_deletes, partitions)
     if publish is not None and len(covered.deletes) < len(target.files.equality_deletes):
         raise InputError(
-            "with where=, some equality deletes stay, and the state is not one that every engine reads",
-            hint="publish without where=",
+            "with partitions=, some equality deletes stay, and the state is not one that every engine reads",
+            hint="publish without partitions=",
         )
     covered = exclude_dropped_partitions(handle, target.files, covered)
     affected = find_affected_files(handle, target.files, covered.deletes)

@@ -6,12 +6,12 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rowdelta.change import Operation, Plan, Result, apply
+from rowdelta.change import Operation, Plan, Result, commit_and_refresh
 from rowdelta.choices import Encoding, check_choice
 from rowdelta.encoding import DeleteEncoding
 from rowdelta.errors import InputError
 from rowdelta.maintenance.conflict_checks import retry_conflicts
-from rowdelta.maintenance.file_groups import measure_deletes, size_in_bytes
+from rowdelta.maintenance.file_groups import measure_deletes, parse_size
 from rowdelta.maintenance.progress import report_progress
 from rowdelta.maintenance.restore_offsets import restore_vector_offsets
 from rowdelta.maintenance.rewrite_equality import stage_equality_rewrite
@@ -65,7 +65,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
         self,
         handle: TableHandle,
         target_encoding: Encoding | None,
-        where: str | Column | None,
+        delete_files: str | Column | None,
         *,
         min_input_files: int = DEFAULT_MIN_INPUT_FILES,
         target_size: str | int | None = None,
@@ -78,10 +78,12 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
             check_choice("encoding", target_encoding, Encoding)
         self._handle = handle
         self._target = None if target_encoding is None else DeleteEncoding.from_name(target_encoding)
-        self._where = None if where is None else check_expression(handle.gateway, where, "where")
+        self._delete_files = (
+            None if delete_files is None else check_expression(handle.gateway, delete_files, "delete_files")
+        )
         self._min_input_files = min_input_files
         properties = handle.metadata.properties
-        self._target_size = size_in_bytes("target_size", target_size or int(properties.get(TARGET_SIZE, 64 << 20)))
+        self._target_size = parse_size("target_size", target_size or int(properties.get(TARGET_SIZE, 64 << 20)))
         self._progress = progress
         self._verify = verify
         self._result = RewriteDeletesResult()
@@ -127,7 +129,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
             self._rewrite_positions(plan)
 
     def _plan_attempt(self) -> RewritePlan | None:
-        return plan_rewrite(self._handle, self._target, self._where, self._min_input_files, self._target_size)
+        return plan_rewrite(self._handle, self._target, self._delete_files, self._min_input_files, self._target_size)
 
     def _should_verify(self, plan: RewritePlan) -> bool:
         return should_verify(self._verify, plan.size_in_bytes)
@@ -152,7 +154,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
 
     def _commit(self, change: RowChange, *, equality: int = 0, positions: int = 0) -> None:
         """Commits a change and adds it to the result."""
-        snapshot, before = apply(self._handle, change), self._result
+        snapshot, before = commit_and_refresh(self._handle, change), self._result
         self._result = replace(
             before,
             snapshot_id=snapshot.id,

@@ -15,9 +15,9 @@ from pyspark.sql.types import StructType
 from rowdelta.change import (
     HashedBatch,
     KeyInput,
-    as_content_file,
     check_parquet,
-    key_values,
+    make_key_array,
+    to_content_file,
     write_hashed,
     write_rows,
     write_vector,
@@ -29,8 +29,8 @@ from rowdelta.iceberg import (
     RowChange,
     Validation,
     build_row_filter,
-    column_path,
-    delete_rows,
+    find_column_path,
+    read_delete_keys,
 )
 from rowdelta.maintenance.conflict_checks import combine_checks
 from rowdelta.maintenance.equality_groups import choose_group_encoding, load_integer_batch, read_encoding
@@ -38,7 +38,7 @@ from rowdelta.maintenance.file_groups import measure_deletes
 from rowdelta.maintenance.verify import build_row_check
 from rowdelta.maintenance.verify_keys import build_key_check
 from rowdelta.read import is_integer, load_hashed_keys
-from rowdelta.spark import arrow_frame, quote, sql_column
+from rowdelta.spark import make_frame_from_arrow, parse_column, quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,7 @@ def stage_equality_rewrite(
     except BaseException:
         handle.io.discard([delete.file.path for delete in new])
         raise
-    old = [as_content_file(handle, entry) for group in groups for entry in group.entries]
+    old = [to_content_file(handle, entry) for group in groups for entry in group.entries]
     checks = [build_key_check(files, groups, [delete.file.path for delete in new])]
     if verify:
         checks.append(build_row_check())
@@ -80,7 +80,7 @@ def _write_group(handle: TableHandle, files: SnapshotFiles, group: EqualityGroup
     spec = handle.metadata.specs[first.spec_id]
     keys = KeyInput(handle.spark.range(0).toDF("k0"), group.columns, spec, ())
     new = _write_file(handle, files, group, keys)
-    old = as_content_file(handle, first)
+    old = to_content_file(handle, first)
     return replace(new, file=replace(new.file, partition=old.partition), sequence_number=first.sequence_number)
 
 
@@ -99,7 +99,7 @@ def _write_file(handle: TableHandle, files: SnapshotFiles, group: EqualityGroup,
 
 
 def _collect_keys(handle: TableHandle, files: SnapshotFiles, group: EqualityGroup) -> HashedBatch:
-    """The distinct keys of a group, of any type, with Spark's hash of each."""
+    """Collects the distinct keys of a group, of any type, with Spark's hash of each."""
     ids = [str(column.id) for column in group.columns]
     frame = reduce(lambda one, other: one.unionByName(other), _read_keys(handle, files, group)).distinct()
     table = frame.withColumn("hash", F.xxhash64(*(F.col(quote(name)) for name in ids))).toArrow()
@@ -107,7 +107,7 @@ def _collect_keys(handle: TableHandle, files: SnapshotFiles, group: EqualityGrou
 
 
 def _read_keys(handle: TableHandle, files: SnapshotFiles, group: EqualityGroup) -> list[DataFrame]:
-    """The keys of a group by kind of file, in columns named after field ids."""
+    """Reads the keys of a group, one frame for each form of file, in columns named after field ids."""
     ids = [str(column.id) for column in group.columns]
     hashed = [entry for entry in group.entries if read_encoding(handle, entry) is DeleteEncoding.HASH_MAP]
     vectors = [entry for entry in group.entries if entry.is_vector and entry not in hashed]
@@ -115,15 +115,15 @@ def _read_keys(handle: TableHandle, files: SnapshotFiles, group: EqualityGroup) 
     tables = [load_hashed_keys(handle, entry, group.columns) for entry in hashed]
     if vectors:
         integers = load_integer_batch(handle, files, vectors, group.columns[0])
-        tables.append(pa.table({ids[0]: key_values(integers, group.columns[0])}))
+        tables.append(pa.table({ids[0]: make_key_array(integers, group.columns[0])}))
     types = {str(column.id): _find_spark_type(handle, column) for column in group.columns}
     # A column may have been widened since, and hashes differ by type.
     casts = [F.col(quote(name)).cast(spark_type).alias(name) for name, spark_type in types.items()]
-    frames = [arrow_frame(handle.spark, table).select(*casts) for table in tables]
+    frames = [make_frame_from_arrow(handle.spark, table).select(*casts) for table in tables]
     if rows:
-        read = delete_rows(handle, files, rows, [column.id for column in group.columns])
-        paths = [column_path(handle, column.id) for column in group.columns]
-        frames.append(read.select(*(sql_column(path).alias(name) for path, name in zip(paths, ids, strict=True))))
+        read = read_delete_keys(handle, files, rows, [column.id for column in group.columns])
+        paths = [find_column_path(handle, column.id) for column in group.columns]
+        frames.append(read.select(*(parse_column(path).alias(name) for path, name in zip(paths, ids, strict=True))))
     return frames
 
 

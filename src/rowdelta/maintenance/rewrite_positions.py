@@ -15,16 +15,16 @@ from rowdelta.change import (
     LINEAGE_VERSION,
     POSITION,
     FilePositions,
-    as_content_file,
     collect_positions_in,
-    stored_partition,
+    partition_to_json,
+    to_content_file,
     write_positions,
 )
-from rowdelta.iceberg import RowChange, Validation, build_row_filter, footer, position_rows, take_inventory
+from rowdelta.iceberg import RowChange, Validation, build_delete_index, build_row_filter, read_footer, read_positions
 from rowdelta.maintenance.conflict_checks import build_data_file_check, combine_checks
 from rowdelta.maintenance.file_groups import pack
 from rowdelta.maintenance.verify import build_row_check
-from rowdelta.spark import arrow_frame
+from rowdelta.spark import make_frame_from_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import ContentFile, DeleteEntry, LiveData, NewDelete, SnapshotFiles, TableHandle
 
 _DELETE_FILE: Final = "__rd_delete_file"
-# What a Puffin footer says of a deletion vector, apart from the path of its data file.
+# What a Puffin footer says about a deletion vector, apart from the path of its data file.
 _FOOTER_BYTES: Final = 200
 # A Puffin file is worth merging below this share of the target size, or with less than this share of its vectors live.
 _SMALL: Final = 0.75
@@ -87,7 +87,7 @@ def plan_position_rewrite(
         for entry in rows:
             groups[entry.referenced_data_file or (entry.spec_id, repr(entry.partition))].append(entry)
         rows = [entry for group in groups.values() if len(group) >= min_input_files for entry in group]
-    data = {file.path: file for file in take_inventory(handle, files.snapshot).data}
+    data = {file.path: file for file in build_delete_index(handle, files.snapshot).data}
     return PositionRewrite(handle, files, tuple(vectors), tuple(rows), data, target_size)
 
 
@@ -103,7 +103,7 @@ def _choose_vectors(
     live = Counter(entry.path for entry in files.position_deletes)
 
     def is_dead(path: str, size: int) -> bool:
-        return live[path] < _LIVE * len(footer(handle, path, size).blobs)
+        return live[path] < _LIVE * len(read_footer(handle, path, size).blobs)
 
     sizes = {entry.path: entry.file_size_in_bytes for entry in vectors}
     small = {path for path, size in sizes.items() if size < _SMALL * target_size}
@@ -130,7 +130,7 @@ def stage_position_rewrite(plan: PositionRewrite, *, verify: bool) -> RowChange:
         data_files=sorted(paths),
         further=combine_checks(checks),
     )
-    old = [as_content_file(handle, entry) for entry in plan.entries]
+    old = [to_content_file(handle, entry) for entry in plan.entries]
     new, replaced = _write(plan, positions)
     listed = {(file.path, file.content_offset) for file in old}
     others = [file for file in replaced if (file.path, file.content_offset) not in listed]
@@ -138,19 +138,19 @@ def stage_position_rewrite(plan: PositionRewrite, *, verify: bool) -> RowChange:
 
 
 def _collect_positions(plan: PositionRewrite) -> list[FilePositions]:
-    """Every data file of the old deletes, with the positions of files; vectors are read when they are merged."""
+    """Lists every data file of the old deletes, with the positions of files; vectors are read when they are merged."""
     by_path = {file.path: file for file in _read_position_files(plan)} if plan.rows else {}
     for entry in plan.vectors:
         path = entry.referenced_data_file
         if path is not None and path in plan.data and path not in by_path:
             data = plan.data[path]
-            partition = tuple(stored_partition(plan.handle, data))
+            partition = tuple(partition_to_json(plan.handle, data))
             by_path[path] = FilePositions(path, data.spec_id, partition, BitMap64(), 0)
     return list(by_path.values())
 
 
 def _read_position_files(plan: PositionRewrite) -> list[FilePositions]:
-    """The positions in files, of data files that are still there and not younger than the delete."""
+    """Reads the positions of files, for data files that still exist and are not newer than the delete."""
     spark = plan.handle.spark
     data = pa.table(
         {
@@ -164,11 +164,11 @@ def _read_position_files(plan: PositionRewrite) -> list[FilePositions]:
             "__rd_delete_age": pa.array([entry.sequence_number for entry in plan.rows], pa.int64()),
         }
     )
-    rows = position_rows(plan.handle, plan.files, plan.rows).select(
+    rows = read_positions(plan.handle, plan.files, plan.rows).select(
         F.col("file_path").alias(FILE), F.col("pos").alias(POSITION), F.col("_file").alias(_DELETE_FILE)
     )
-    joined = rows.join(F.broadcast(arrow_frame(spark, data)), FILE).join(
-        F.broadcast(arrow_frame(spark, ages)), _DELETE_FILE
+    joined = rows.join(F.broadcast(make_frame_from_arrow(spark, data)), FILE).join(
+        F.broadcast(make_frame_from_arrow(spark, ages)), _DELETE_FILE
     )
     return collect_positions_in(plan.handle, joined.where("__rd_age <= __rd_delete_age"), list(plan.data.values()))
 

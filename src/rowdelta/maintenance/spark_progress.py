@@ -1,4 +1,4 @@
-"""How far Spark has come with jobs that somebody else runs, such as a procedure of Iceberg's."""
+"""Reports the progress of Spark jobs that rowdelta did not start itself, such as those of Iceberg's procedures."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _PAUSE_SECONDS: Final = 0.5
 
 
 @contextmanager
-def watch_jobs(context: SparkContext, tell: Callable[[float], None], pause: float = _PAUSE_SECONDS) -> Iterator[None]:
-    """Tells from time to time which share of the tasks that are known is done; it never falls.
+def watch_jobs(context: SparkContext, report: Callable[[float], None], pause: float = _PAUSE_SECONDS) -> Iterator[None]:
+    """Reports at intervals which share of the tasks submitted so far is done; the share never falls.
 
     Args:
         context: Spark; all of its jobs count, because Iceberg runs its own in other threads.
-        tell: Called in a thread of its own, with a share below 1.
-        pause: Seconds between two looks.
+        report: Called in a thread of its own, with a share below 1.
+        pause: Seconds between two reports.
     """
     ended = threading.Event()
-    thread = threading.Thread(target=_watch, args=(context, tell, pause, ended), name="rowdelta-watch", daemon=True)
+    thread = threading.Thread(target=_watch, args=(context, report, pause, ended), name="rowdelta-watch", daemon=True)
     thread.start()
     try:
         yield
@@ -33,16 +33,16 @@ def watch_jobs(context: SparkContext, tell: Callable[[float], None], pause: floa
         thread.join()
 
 
-def _watch(context: SparkContext, tell: Callable[[float], None], pause: float, ended: threading.Event) -> None:
+def _watch(context: SparkContext, report: Callable[[float], None], pause: float, ended: threading.Event) -> None:
     tracker = context.statusTracker()
     tasks: dict[int, tuple[int, int]] = {}
-    told = 0.0
+    reported = 0.0
     while not ended.wait(pause):
         active = {stage: tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()}
-        # One that is not active any more is done, or it failed and is tried again as another.
+        # A stage that is no longer active is done, or it failed and Spark retries it as another stage.
         tasks = {stage: (count, count) for stage, (_, count) in tasks.items()}
         tasks |= {stage: (info.numCompletedTasks, info.numTasks) for stage, info in active.items() if info is not None}
         share = sum(done for done, _ in tasks.values()) / max(1, sum(count for _, count in tasks.values()))
-        if told < share < 1:
-            told = share
-            tell(share)
+        if reported < share < 1:
+            reported = share
+            report(share)

@@ -5,22 +5,23 @@ from __future__ import annotations
 from rowdelta.read.column_names import check_clashes, check_names
 from rowdelta.read.delete_joins import PARTITION, SPEC
 from rowdelta.read.deletion_vectors import check_vectors, read_vectors
-from rowdelta.read.hashed_keys import check_type, hashed_integers, load_hashed_keys
-from rowdelta.read.integer_keys import INTEGER_TYPES, IntegerKeys, as_integers, integer_sql, is_integer
+from rowdelta.read.hashed_keys import check_type, load_hashed_integers, load_hashed_keys
+from rowdelta.read.integer_keys import INTEGER_TYPES, IntegerKeys, integer_sql, is_integer, to_integers
 from rowdelta.read.key_bitmap import KeyBits, make_key_bits
-from rowdelta.read.key_loader import forget_keys, load_integer_keys, locate_bit, row_keys, unpack_words, vector_keys
+from rowdelta.read.key_loader import (
+    forget_keys,
+    load_integer_keys,
+    locate_bit,
+    read_row_keys,
+    read_vector_keys,
+    unpack_words,
+)
 from rowdelta.read.manifest_checks import check_deletes
 from rowdelta.read.matching import Match, find_matching_pairs, find_matching_rows, may_hide
-from rowdelta.read.partition_scope import scope_of
-from rowdelta.read.table_reader import (
-    MAX_BROADCAST_BYTES,
-    LiveRows,
-    filters_may_mislead,
-    filters_mislead,
-    hide_floats,
-    live_rows,
-)
-from rowdelta.read.time_travel import live_frame
+from rowdelta.read.partition_scope import find_scope
+from rowdelta.read.snapshot_rows import MAX_BROADCAST_BYTES, LiveRows, build_live_rows
+from rowdelta.read.table_reader import filters_may_mislead, filters_mislead, hide_floats
+from rowdelta.read.time_travel import read_live_frame
 from rowdelta.read.views import create_view, refresh_views
 
 __all__ = [
@@ -32,7 +33,7 @@ __all__ = [
     "KeyBits",
     "LiveRows",
     "Match",
-    "as_integers",
+    "build_live_rows",
     "check_clashes",
     "check_deletes",
     "check_names",
@@ -43,22 +44,22 @@ __all__ = [
     "filters_mislead",
     "find_matching_pairs",
     "find_matching_rows",
+    "find_scope",
     "forget_keys",
-    "hashed_integers",
     "hide_floats",
     "integer_sql",
     "is_integer",
-    "live_frame",
-    "live_rows",
+    "load_hashed_integers",
     "load_hashed_keys",
     "load_integer_keys",
     "locate_bit",
     "make_key_bits",
     "may_hide",
+    "read_live_frame",
+    "read_row_keys",
+    "read_vector_keys",
     "read_vectors",
     "refresh_views",
-    "row_keys",
-    "scope_of",
+    "to_integers",
     "unpack_words",
-    "vector_keys",
 ]

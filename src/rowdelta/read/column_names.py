@@ -1,4 +1,4 @@
-"""Columns whose names Spark cannot tell from those of Iceberg's metadata columns."""
+"""Refuses column names that Spark confuses with each other, or with Iceberg's metadata columns."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def check_names(handle: TableHandle, schema_id: int, needed: Iterable[str]) -> None:
-    """Refuses a schema with a column that Spark would read in the place of a metadata column.
+    """Refuses a schema with a column that Spark would read instead of a metadata column.
 
-    Iceberg does so too, but compares letters as they are: a column `_POS` would be taken for the position of rows.
+    Iceberg refuses it too, but only in the same case: Spark would take a column `_POS` for the position of rows.
 
     Args:
         handle: The table.
@@ -24,21 +24,21 @@ def check_names(handle: TableHandle, schema_id: int, needed: Iterable[str]) -> N
         needed: The metadata columns that are read, in lower case.
 
     Raises:
-        TableError: There is one.
+        TableError: There is such a column.
     """
     check_clashes(handle, schema_id)
     names = set(needed)
     for column in handle.metadata.schemas[schema_id].fields:
-        own = column.name.lower()
-        if own in names and (own == column.name or not handle.name_rule.case_sensitive):
+        lower = column.name.lower()
+        if lower in names and (lower == column.name or not handle.name_rule.case_sensitive):
             raise TableError(
-                f"{handle.name} has a column {column.name}, which Spark takes for Iceberg's metadata column {own}",
+                f"{handle.name} has a column {column.name}, which Spark takes for Iceberg's metadata column {lower}",
                 hint=f"ALTER TABLE {handle.name} RENAME COLUMN {quote(column.name)} TO another name",
             )
 
 
 def check_clashes(handle: TableHandle, schema_id: int) -> None:
-    """Refuses a schema with columns that only their case tells apart, in a session that does not look at it.
+    """Refuses a schema with columns that differ only in case, in a session that ignores case.
 
     Raises:
         TableError: There are such columns.
@@ -47,6 +47,6 @@ def check_clashes(handle: TableHandle, schema_id: int) -> None:
     alike = ANY_CASE.clashes(names)
     if alike and not handle.name_rule.case_sensitive:
         raise TableError(
-            f"{handle.name} has the columns {' and '.join(alike)}, which Spark cannot tell apart in this session",
-            hint="spark.conf.set('spark.sql.caseSensitive', 'true') tells them apart",
+            f"{handle.name} has the columns {' and '.join(alike)}, which Spark cannot distinguish in this session",
+            hint="spark.conf.set('spark.sql.caseSensitive', 'true') distinguishes them",
         )

@@ -1,4 +1,4 @@
-"""From the equality deletes of a snapshot to the joins that apply them."""
+"""Builds the joins that apply the equality deletes of a snapshot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.encoding import DeleteEncoding
-from rowdelta.iceberg import column_path, delete_rows, only_blob, together
+from rowdelta.iceberg import find_column_path, read_delete_keys, read_only_blob_metadata, run_in_parallel
 from rowdelta.read.delete_joins import (
     AGE,
     HASH,
@@ -20,7 +20,7 @@ from rowdelta.read.delete_joins import (
     SIDE,
     SPEC,
     DeletedKeys,
-    all_tests_hold,
+    combine_tests,
     container_condition,
     container_probe,
     scope_condition,
@@ -37,8 +37,8 @@ from rowdelta.read.merged_keys import (
     make_value_table,
     merge_levels,
 )
-from rowdelta.read.partition_scope import Scope, ScopeColumns, scope_of
-from rowdelta.spark import arrow_frame, quote, select_sql, sql_column
+from rowdelta.read.partition_scope import Scope, ScopeColumns, find_scope
+from rowdelta.spark import make_frame_from_arrow, parse_column, quote, select_sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class DeletedKeysBuilder:
-    """Builds the joins for one snapshot: one for each set of key columns, and apart for partitions and the whole table.
+    """Builds the joins of one snapshot: by key columns, and separately for partitions and the whole table.
 
     Args:
         handle: The table.
@@ -58,7 +58,7 @@ class DeletedKeysBuilder:
         rows: The frame to be filtered.
         partition_names: The name of each partition field in `_partition`, by field id.
         ages_matter: Whether some rows are younger than some deletes.
-        as_bits: Whether to look keys up in a bitmap rather than join with them, where that can be.
+        as_bits: Whether to look keys up in a bitmap, where possible, rather than join with them.
     """
 
     def __init__(
@@ -85,18 +85,18 @@ class DeletedKeysBuilder:
         self._scope_fields = [f"{PARTITION}.{quote(name)}" for name in self._scopes.fields]
 
     def check_scopes(self, entries: Sequence[DeleteEntry]) -> None:
-        """Refuses partition values that the table cannot have, also of deletes that find no row because of that."""
-        scopes = [scope_of(entry, self._handle.metadata.specs) for entry in entries]
+        """Refuses partition values that the table cannot have, even if the deletes then apply to no row."""
+        scopes = [find_scope(entry, self._handle.metadata.specs) for entry in entries]
         self._scopes.table([scope for scope in scopes if scope is not None])
 
     def build(self) -> list[DeletedKeys | KeyBits]:
-        """The joins, to be applied one after the other."""
+        """Builds the joins, which are applied one after the other."""
         groups: dict[tuple[tuple[int, ...], bool], list[DeleteEntry]] = defaultdict(list)
         for entry in self._files.equality_deletes:
-            scoped = scope_of(entry, self._handle.metadata.specs) is not None
+            scoped = find_scope(entry, self._handle.metadata.specs) is not None
             groups[tuple(sorted(entry.equality_ids)), scoped].append(entry)
-        together(self._blob, [entry for entry in self._files.equality_deletes if entry.is_vector])
-        found: list[DeletedKeys | KeyBits] = []
+        run_in_parallel(self._blob, [entry for entry in self._files.equality_deletes if entry.is_vector])
+        joins: list[DeletedKeys | KeyBits] = []
         for (ids, scoped), entries in groups.items():
             columns = [self._columns[field_id] for field_id in ids]
             bits = len(columns) == 1 and is_integer(columns[0])
@@ -104,23 +104,23 @@ class DeletedKeysBuilder:
             exact: list[DeleteEntry] = []
             for entry in entries:
                 (integers if bits and not self._is_hashed(entry) else exact).append(entry)
-            found += self._integers(columns[0], integers, scoped=scoped) if integers else []
-            found += [self._exact(columns, exact, scoped=scoped)] if exact else []
-        return found
+            joins += self._join_integers(columns[0], integers, scoped=scoped) if integers else []
+            joins += [self._join_exact(columns, exact, scoped=scoped)] if exact else []
+        return joins
 
     def _is_hashed(self, entry: DeleteEntry) -> bool:
         return entry.is_vector and entry.encoding(self._blob(entry).type) is DeleteEncoding.HASH_MAP
 
     def _blob(self, entry: DeleteEntry) -> BlobMetadata:
-        return only_blob(self._handle, entry.path, entry.file_size_in_bytes)
+        return read_only_blob_metadata(self._handle, entry.path, entry.file_size_in_bytes)
 
-    def _integers(
+    def _join_integers(
         self, column: Field, entries: Sequence[DeleteEntry], *, scoped: bool
     ) -> Sequence[DeletedKeys | KeyBits]:
-        """Keys that are integers: bitmaps where they are dense, plain values where they are not."""
+        """Joins integer keys: as bitmaps where they are dense, as plain values where they are sparse."""
         levels: dict[Scope | None, list[Level]] = defaultdict(list)
         for entry, keys in zip(entries, load_integer_keys(self._handle, self._files, entries, column), strict=True):
-            scope = scope_of(entry, self._handle.metadata.specs)
+            scope = find_scope(entry, self._handle.metadata.specs)
             levels[scope].append(Level(entry.sequence_number, keys.keys, keys.has_null))
         merged = {scope: merge_levels(some, ages_matter=self._aged) for scope, some in levels.items()}
         nullable = any(keys.null_sequence_number is not None for keys in merged.values())
@@ -132,18 +132,18 @@ class DeletedKeysBuilder:
         dense = {scope: keys for scope, keys in merged.items() if keys.dense}
         sparse = {scope: keys for scope, keys in merged.items() if not keys.dense}
         fields = self._scope_fields if scoped else []
-        found = []
+        joins = []
         if dense:
             probe = container_probe(key, nullable=nullable, scoped=[SPEC, *fields] if scoped else [])
             condition = container_condition(key, aged=self._aged, nullable=nullable)
-            found.append(self._joined(dense, make_container_table, "container", probe, condition, scoped=scoped))
+            joins.append(self._make_join(dense, make_container_table, "container", probe, condition, scoped=scoped))
         if sparse:
-            exact = all_tests_hold([f"{key} <=> {SIDE}key"]) + (f" AND {AGE} < {SIDE}age" if self._aged else "")
+            exact = combine_tests([f"{key} <=> {SIDE}key"]) + (f" AND {AGE} < {SIDE}age" if self._aged else "")
             probe = f"xxhash64({', '.join([key, *([SPEC, *fields] if scoped else [])])})"
-            found.append(self._joined(sparse, make_value_table, "key", probe, exact, scoped=scoped))
-        return found
+            joins.append(self._make_join(sparse, make_value_table, "key", probe, exact, scoped=scoped))
+        return joins
 
-    def _joined(
+    def _make_join(
         self,
         keys: dict[Scope | None, MergedKeys],
         layout: Any,
@@ -163,53 +163,60 @@ class DeletedKeysBuilder:
                     table = table.append_column(name, repeated)
             tables.append(table)
         table = pa.concat_tables(tables)
-        frame = arrow_frame(self._handle.spark, table)
+        frame = make_frame_from_arrow(self._handle.spark, table)
         if scoped:
             frame = self._cast_scopes(frame)
         frame = frame.select(*(F.col(name).alias(f"{SIDE}{name}") for name in frame.columns))
         parts = [f"{SIDE}{hashed}", *(self._scope_names if scoped else [])]
         plain = hashed == "container" and not scoped
-        frame = frame.withColumn(HASH, sql_column(parts[0] if plain else f"xxhash64({', '.join(parts)})"))
+        frame = frame.withColumn(HASH, parse_column(parts[0] if plain else f"xxhash64({', '.join(parts)})"))
         if scoped:
             condition = f"({condition}) AND {scope_condition(self._scope_fields)}"
         size = table.nbytes if hashed == "container" else len(table) * BYTES_PER_VALUE
         return DeletedKeys(frame, probe, condition, size)
 
     def _cast_scopes(self, frame: DataFrame) -> DataFrame:
-        return frame.withColumns({name: F.col(name).cast(kind) for name, kind in self._scopes.casts().items()})
+        return frame.withColumns(
+            {name: F.col(name).cast(data_type) for name, data_type in self._scopes.casts().items()}
+        )
 
-    def _exact(self, columns: list[Field], entries: Sequence[DeleteEntry], *, scoped: bool) -> DeletedKeys:
-        """Keys of any type: a hash finds them, the values themselves decide."""
+    def _join_exact(self, columns: list[Field], entries: Sequence[DeleteEntry], *, scoped: bool) -> DeletedKeys:
+        """Joins keys of any type: their hash finds them, and their values decide."""
         frames = []
         rows = [entry for entry in entries if not self._is_hashed(entry)]
         if rows:
-            frames.append(self._rows(columns, rows, scoped=scoped))
-        frames += [self._hashed(columns, entry, scoped=scoped) for entry in entries if self._is_hashed(entry)]
+            frames.append(self._read_rows(columns, rows, scoped=scoped))
+        frames += [self._read_hash_map(columns, entry, scoped=scoped) for entry in entries if self._is_hashed(entry)]
         names = [f"{SIDE}k{index}" for index in range(len(columns))]
-        types = [known.dataType for known in select_sql(self._all_rows, *(column.sql for column in columns)).schema]
+        types = [field.dataType for field in select_sql(self._all_rows, *(column.sql for column in columns)).schema]
         wanted = dict(zip(names, types, strict=True))
-        frame = reduce(DataFrame.unionByName, [_as_types(frame, wanted) for frame in frames])
+        frame = reduce(DataFrame.unionByName, [_cast_keys(frame, wanted) for frame in frames])
         scope_names = self._scope_names if scoped else []
         frame = frame.groupBy(*names, *scope_names).agg(F.max(f"{SIDE}age").alias(f"{SIDE}age"))
         frame = frame.withColumn(HASH, F.xxhash64(*names, *scope_names))
         scope_fields = [SPEC, *self._scope_fields] if scoped else []
         probe = f"xxhash64({', '.join([*(column.sql for column in columns), *scope_fields])})"
         same = [f"{column.sql} <=> {name}" for column, name in zip(columns, names, strict=True)]
-        condition = [all_tests_hold(same), *([f"{AGE} < {SIDE}age"] if self._aged else [])]
+        condition = [combine_tests(same), *([f"{AGE} < {SIDE}age"] if self._aged else [])]
         condition += [scope_condition(self._scope_fields)] if scoped else []
         size = sum(entry.record_count * (BYTES_PER_VALUE + 32 * len(columns)) for entry in entries)
         return DeletedKeys(frame, probe, " AND ".join(condition), size)
 
-    def _rows(self, columns: list[Field], entries: Sequence[DeleteEntry], *, scoped: bool) -> DataFrame:
-        frame = delete_rows(self._handle, self._files, entries, [column.id for column in columns])
+    def _read_rows(self, columns: list[Field], entries: Sequence[DeleteEntry], *, scoped: bool) -> DataFrame:
+        frame = read_delete_keys(self._handle, self._files, entries, [column.id for column in columns])
         keys = [
-            sql_column(column_path(self._handle, column.id)).alias(f"{SIDE}k{i}") for i, column in enumerate(columns)
+            parse_column(find_column_path(self._handle, column.id)).alias(f"{SIDE}k{i}")
+            for i, column in enumerate(columns)
         ]
-        facts = F.broadcast(self._entry_facts(entries, scoped=scoped))
-        return frame.select(*keys, F.col("_file").alias(f"{SIDE}file")).join(facts, f"{SIDE}file").drop(f"{SIDE}file")
+        entry_facts = F.broadcast(self._describe_entries(entries, scoped=scoped))
+        return (
+            frame.select(*keys, F.col("_file").alias(f"{SIDE}file"))
+            .join(entry_facts, f"{SIDE}file")
+            .drop(f"{SIDE}file")
+        )
 
-    def _entry_facts(self, entries: Sequence[DeleteEntry], *, scoped: bool) -> DataFrame:
-        """The age and the partition of each delete file, by path."""
+    def _describe_entries(self, entries: Sequence[DeleteEntry], *, scoped: bool) -> DataFrame:
+        """Makes a frame of the age and the partition of each delete file, by path."""
         table = pa.table(
             {
                 "file": pa.array([entry.path for entry in entries], pa.string()),
@@ -221,28 +228,28 @@ class DeletedKeysBuilder:
             columns = self._scopes.table(scopes)
             for name in columns.column_names:
                 table = table.append_column(name, columns[name])
-        frame = arrow_frame(self._handle.spark, table)
+        frame = make_frame_from_arrow(self._handle.spark, table)
         frame = self._cast_scopes(frame) if scoped else frame
         return frame.select(*(F.col(name).alias(f"{SIDE}{name}") for name in frame.columns))
 
-    def _hashed(self, columns: list[Field], entry: DeleteEntry, *, scoped: bool) -> DataFrame:
-        """The exact keys of a hash-map blob, whose columns are named by field id."""
+    def _read_hash_map(self, columns: list[Field], entry: DeleteEntry, *, scoped: bool) -> DataFrame:
+        """Reads the exact keys of a hash map, whose columns are named by field id."""
         keys = load_hashed_keys(self._handle, entry, columns)
-        frame = arrow_frame(self._handle.spark, keys)
+        frame = make_frame_from_arrow(self._handle.spark, keys)
         frame = frame.select(
             *(F.col(quote(name)).alias(f"{SIDE}k{index}") for index, name in enumerate(keys.column_names))
         )
-        return frame.crossJoin(F.broadcast(self._entry_facts([entry], scoped=scoped).drop(f"{SIDE}file")))
+        return frame.crossJoin(F.broadcast(self._describe_entries([entry], scoped=scoped).drop(f"{SIDE}file")))
 
 
-def _as_types(keys: DataFrame, wanted: dict[str, T.DataType]) -> DataFrame:
-    """Keys with the types that rows are read with: a column may have been widened, and hashes differ by type.
+def _cast_keys(keys: DataFrame, wanted: dict[str, T.DataType]) -> DataFrame:
+    """Casts keys to the types of the rows: a column may have been widened, and hashes differ by type.
 
-    A key that a narrower type cannot hold is in no row.
+    A key that does not fit the type is in no row.
     """
-    for name, have in [(known.name, known.dataType) for known in keys.schema]:
-        kind = wanted.get(name, have)
-        if kind != have:
-            value = F.col(name).try_cast(kind)
+    for name, have in [(field.name, field.dataType) for field in keys.schema]:
+        want = wanted.get(name, have)
+        if want != have:
+            value = F.col(name).try_cast(want)
             keys = keys.where(F.col(name).isNull() | value.isNotNull()).withColumn(name, value)
     return keys

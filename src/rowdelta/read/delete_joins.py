@@ -1,8 +1,8 @@
-"""Equality deletes as joins: what remains of a frame when some keys are deleted.
+"""Applies equality deletes as joins, which remove the rows with deleted keys.
 
-Each is one broadcast left anti join on a 64-bit number, so that all bulk work stays in generated code and predicates
-still reach the scan. The exact test (the bit of the key, its age, its partition) is the join's condition, and runs
-only where the number is found. Sides too large to broadcast are joined by a shuffle on the same number.
+Each is a broadcast left anti join on a 64-bit number: bulk work stays in generated code, and predicates still reach the
+scan. The exact test (the bit of the key, its age, its partition) is the condition of the join, and runs only for rows
+whose number matches. Sides that are too large to broadcast are joined by a shuffle on the same number.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.read.merged_keys import NULL_CONTAINER
-from rowdelta.spark import sql_column
+from rowdelta.spark import parse_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -27,13 +27,13 @@ HASH: Final = f"{SIDE}hash"
 
 @dataclass(frozen=True)
 class DeletedKeys:
-    """One side of the join: what is deleted, and how a row is found in it.
+    """One side of the join: the deleted keys, and how a row finds its key.
 
     Attributes:
         frame: The deleted keys; the name of every column starts with `SIDE`, and `HASH` is the number to join on.
-        probe: The same number for a row of the table, in SQL.
+        probe: The number of a row of the table, in SQL.
         condition: The exact test, in SQL over both sides.
-        size: Its bytes, for the choice between broadcast and shuffle.
+        size: The bytes of the frame, for the choice between broadcast and shuffle.
     """
 
     frame: DataFrame
@@ -42,22 +42,22 @@ class DeletedKeys:
     size: int
 
     def remove_from(self, rows: DataFrame, max_broadcast_bytes: int) -> DataFrame:
-        """The rows that are not deleted."""
+        """Selects the rows that are not deleted."""
         return rows.join(self._side(max_broadcast_bytes), self._on(), "left_anti")
 
     def keep_in(self, rows: DataFrame, max_broadcast_bytes: int) -> DataFrame:
-        """The rows that are deleted."""
+        """Selects the rows that are deleted."""
         return rows.join(self._side(max_broadcast_bytes), self._on(), "left_semi")
 
     def _side(self, max_broadcast_bytes: int) -> DataFrame:
         return F.broadcast(self.frame) if self.size <= max_broadcast_bytes else self.frame.hint("shuffle_hash")
 
     def _on(self) -> Column:
-        return sql_column(f"{self.probe} = {HASH} AND ({self.condition})")
+        return parse_column(f"{self.probe} = {HASH} AND ({self.condition})")
 
 
 def container_probe(key: str, *, nullable: bool, scoped: list[str]) -> str:
-    """The container of a row's key; with partitions, a hash of both."""
+    """Writes the container of a row's key in SQL; with partitions, a hash of both."""
     container = f"shiftright({key}, 16)"
     if nullable:
         container = f"coalesce({container}, {NULL_CONTAINER}L)"
@@ -65,7 +65,7 @@ def container_probe(key: str, *, nullable: bool, scoped: list[str]) -> str:
 
 
 def container_condition(key: str, *, aged: bool, nullable: bool) -> str:
-    """Whether the bit of a key is set, and its delete is newer than the row."""
+    """Writes in SQL whether the bit of a key is set, and its delete is newer than the row."""
     word = f"get({SIDE}words, cast(({key} >> 6) & 1023 as int))"
     bit = f"cast({key} & 63 as int)"
     hit = f"getbit({word}, {bit}) = 1"
@@ -79,14 +79,14 @@ def container_condition(key: str, *, aged: bool, nullable: bool) -> str:
 
 
 def scope_condition(fields: list[str]) -> str:
-    """Whether a row is in the partition of the delete, given the fields of `_partition` in SQL."""
+    """Writes in SQL whether a row is in the partition of the delete, given the fields of `_partition`."""
     same = [f"{field} <=> {SIDE}p{index}" for index, field in enumerate(fields)]
-    return all_tests_hold([f"{SPEC} <=> {SIDE}spec_id", *same])
+    return combine_tests([f"{SPEC} <=> {SIDE}spec_id", *same])
 
 
-def all_tests_hold(tests: list[str]) -> str:
-    """Whether all tests hold, in a form that Spark does not take apart.
+def combine_tests(tests: list[str]) -> str:
+    """Writes in SQL whether all tests hold, in a form that Spark does not split.
 
-    It would join on every equality that it finds, which is slower by far than joining on one number.
+    Spark would join on every equality that it finds, which is far slower than a join on one number.
     """
     return f"({' + '.join(f'cast({test} as int)' for test in tests)}) = {len(tests)}"

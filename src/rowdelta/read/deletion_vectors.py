@@ -1,7 +1,7 @@
-"""Deletion vectors as bitmaps, and whether they are sound.
+"""Reads deletion vectors as bitmaps, and refuses damaged ones.
 
-Iceberg's reader checks a vector's checksum, but not its structure: of runs that overflow it makes an empty vector, and
-it takes a Puffin file with unknown flags. The rows that such a vector deletes come back.
+Iceberg's reader checks the checksum of a vector, but not its structure: runs that overflow become an empty vector, and
+unknown flags of a Puffin file are ignored. Rows that such a vector deletes come back.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from rowdelta.codec import decode_vector
+from rowdelta.codec import decode_deletion_vector
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import footer, together
+from rowdelta.iceberg import read_footer, run_in_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg import DeleteEntry, TableHandle
 
-# Vectors that lie together are read together: on an object store, to skip this much takes longer than to read it.
+# Neighbouring vectors are read together: on an object store, skipping so few bytes takes longer than reading them.
 _GAP_BYTES: Final = 64 << 10
 _READ_BYTES: Final = 8 << 20
 _CHECKED_AT_ONCE: Final = 256  # ranges, so that the bitmaps of a large table are not all in memory
 
 
 def read_vectors(handle: TableHandle, entries: Iterable[DeleteEntry]) -> dict[str, BitMap64]:
-    """Vectors by data file; several ranges of Puffin files are read at once, since each waits for storage.
+    """Reads vectors, by data file; reads several ranges of Puffin files at once, since each waits for storage.
 
     Raises:
-        FormatError: A vector is damaged, or has another number of positions than its manifest says.
+        FormatError: A vector is damaged, or its number of positions differs from that of the manifest.
     """
-    found: dict[str, BitMap64] = {}
-    for some in together(partial(_read, handle), _ranges(entries)):
-        found |= some
-    return found
+    vectors: dict[str, BitMap64] = {}
+    for of_range in run_in_parallel(partial(_read, handle), _find_ranges(entries)):
+        vectors |= of_range
+    return vectors
 
 
 def check_vectors(handle: TableHandle, entries: Iterable[DeleteEntry]) -> int:
-    """Reads deletion vectors and refuses one that cannot be trusted; other delete files are not looked at.
+    """Reads deletion vectors and refuses damaged ones; ignores other delete files.
 
     Returns:
         How many vectors were read.
@@ -48,16 +48,16 @@ def check_vectors(handle: TableHandle, entries: Iterable[DeleteEntry]) -> int:
     Raises:
         FormatError: A vector, or the Puffin file that it is in, is damaged; the message names the file.
     """
-    ranges = _ranges(entry for entry in entries if entry.is_deletion_vector)
-    together(partial(_check_file, handle), list({some[0].path: some[0] for some in ranges}.values()))
+    ranges = _find_ranges(entry for entry in entries if entry.is_deletion_vector)
+    run_in_parallel(partial(_check_file, handle), list({some[0].path: some[0] for some in ranges}.values()))
     for start in range(0, len(ranges), _CHECKED_AT_ONCE):
-        together(partial(_check_range, handle), ranges[start : start + _CHECKED_AT_ONCE])
+        run_in_parallel(partial(_check_range, handle), ranges[start : start + _CHECKED_AT_ONCE])
     return sum(map(len, ranges))
 
 
 def _check_file(handle: TableHandle, entry: DeleteEntry) -> None:
     try:
-        footer(handle, entry.path, entry.file_size_in_bytes)
+        read_footer(handle, entry.path, entry.file_size_in_bytes)
     except FormatError as error:
         raise _damaged(entry, error) from error
 
@@ -73,7 +73,7 @@ def _damaged(entry: DeleteEntry, error: FormatError) -> FormatError:
     )
 
 
-def _ranges(entries: Iterable[DeleteEntry]) -> list[list[DeleteEntry]]:
+def _find_ranges(entries: Iterable[DeleteEntry]) -> list[list[DeleteEntry]]:
     by_file: dict[str, list[DeleteEntry]] = defaultdict(list)
     for entry in entries:
         by_file[entry.path].append(entry)
@@ -81,7 +81,7 @@ def _ranges(entries: Iterable[DeleteEntry]) -> list[list[DeleteEntry]]:
 
 
 def _neighbours(vectors: list[DeleteEntry]) -> Iterator[list[DeleteEntry]]:
-    """The vectors of a file, in parts that are read at once."""
+    """Splits the vectors of a file into parts that are read at once."""
     part: list[DeleteEntry] = []
     for entry in sorted(vectors, key=lambda one: _span(one)[0]):
         if part:
@@ -102,13 +102,13 @@ def _span(entry: DeleteEntry) -> tuple[int, int]:
 def _read(handle: TableHandle, neighbours: Sequence[DeleteEntry]) -> dict[str, BitMap64]:
     first = _span(neighbours[0])[0]
     data = handle.io.read(neighbours[0].path, first, max(_span(entry)[1] for entry in neighbours) - first)
-    found = {}
+    vectors = {}
     for entry in neighbours:
         assert entry.referenced_data_file is not None
         start, end = _span(entry)
         try:
-            vector = decode_vector(data[start - first : end - first], cardinality=entry.record_count)
+            vector = decode_deletion_vector(data[start - first : end - first], cardinality=entry.record_count)
         except FormatError as error:
             raise _damaged(entry, error) from error
-        found[entry.referenced_data_file] = vector
-    return found
+        vectors[entry.referenced_data_file] = vector
+    return vectors

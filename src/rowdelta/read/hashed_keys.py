@@ -1,4 +1,4 @@
-"""The exact keys inside hash maps, checked against the columns that they delete by."""
+"""Reads the exact keys of hash maps, and checks them against the columns that they delete by."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowdelta.codec import decode_hashed, read_blob, sorted_distinct
+from rowdelta.codec import decode_hash_map, read_blob, sorted_distinct
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import only_blob
-from rowdelta.read.integer_keys import IntegerKeys, as_integers
+from rowdelta.iceberg import read_only_blob_metadata
+from rowdelta.read.integer_keys import IntegerKeys, to_integers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import DeleteEntry, Field, TableHandle
 
 
-def _is_local(kind: pa.DataType) -> bool:
-    """A time without a zone, or the day that it was before the column was widened."""
-    return (pa.types.is_timestamp(kind) and kind.tz is None) or bool(pa.types.is_date32(kind))
+def _is_local(arrow_type: pa.DataType) -> bool:
+    """Whether it is a time without a zone, or a day from before the column was widened."""
+    return (pa.types.is_timestamp(arrow_type) and arrow_type.tz is None) or bool(pa.types.is_date32(arrow_type))
 
 
-def _is_instant(kind: pa.DataType) -> bool:
-    return pa.types.is_timestamp(kind) and kind.tz is not None
+def _is_instant(arrow_type: pa.DataType) -> bool:
+    return pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+def _is_text(arrow_type: pa.DataType) -> bool:
+    return bool(pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type))
 
 
-def _is_bytes(kind: pa.DataType) -> bool:
+def _is_bytes(arrow_type: pa.DataType) -> bool:
     checks = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
-    return any(check(kind) for check in checks)
+    return any(check(arrow_type) for check in checks)
 
 
 # Which Arrow types may hold the keys of an Iceberg type; a column may have been widened since.
@@ -54,13 +54,13 @@ _FITTING: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 def load_hashed_keys(handle: TableHandle, entry: DeleteEntry, columns: Sequence[Field]) -> pa.Table:
-    """The keys of a hash map, a column for each key column, named by field id and in their order.
+    """Reads the keys of a hash map: a column for each key column, named by field id and in their order.
 
     Raises:
-        FormatError: They are not the keys that the manifest entry and the table's columns speak of.
+        FormatError: They do not agree with the manifest entry or the columns of the table.
     """
-    blob = only_blob(handle, entry.path, entry.file_size_in_bytes)
-    keys = decode_hashed(read_blob(handle.io.source(entry.path, entry.file_size_in_bytes), blob)).keys
+    blob = read_only_blob_metadata(handle, entry.path, entry.file_size_in_bytes)
+    keys = decode_hash_map(read_blob(handle.io.source(entry.path, entry.file_size_in_bytes), blob)).keys
     wanted = [str(column.id) for column in columns]
     if sorted(keys.column_names) != sorted(wanted):
         raise FormatError(f"{entry.path} has keys of fields {keys.column_names}, its manifest entry says {wanted}")
@@ -71,23 +71,22 @@ def load_hashed_keys(handle: TableHandle, entry: DeleteEntry, columns: Sequence[
     return keys.select(wanted)
 
 
-def hashed_integers(handle: TableHandle, entry: DeleteEntry, column: Field) -> IntegerKeys:
-    """The keys of a hash map of one integer column."""
+def load_hashed_integers(handle: TableHandle, entry: DeleteEntry, column: Field) -> IntegerKeys:
+    """Reads the keys of a hash map of one integer column."""
     values = load_hashed_keys(handle, entry, [column])[str(column.id)].combine_chunks()
-    keys = as_integers(column, values.drop_null()).to_numpy()
+    keys = to_integers(column, values.drop_null()).to_numpy()
     return IntegerKeys(sorted_distinct(keys), values.null_count > 0)
 
 
-def check_type(path: str, column: Field, kind: pa.DataType) -> None:
+def check_type(path: str, column: Field, arrow_type: pa.DataType) -> None:
     """Refuses keys that cannot be values of a column.
 
-    Above all a time with a zone is no time without one: which of them it was made of depends on a zone that nobody
-    wrote down.
+    Times with a zone are not times without one: the conversion depends on a zone that the file does not name.
     """
     fits = _FITTING.get(column.type_name.partition("(")[0].partition("[")[0])
-    if fits is None or not fits(kind):
+    if fits is None or not fits(arrow_type):
         raise FormatError(
-            f"{path} has keys of type {kind} for column {column.name!r}, which is {column.type_name}",
+            f"{path} has keys of type {arrow_type} for column {column.name!r}, which is {column.type_name}",
             hint="an older rowdelta wrote times without a zone as if they had one; roll the table back to the snapshot "
             "before that rewrite_deletes",
         )

@@ -1,4 +1,4 @@
-"""Key columns that are integers at heart: how SQL sees them as a signed 64-bit number."""
+"""Integer-backed key columns: their values as signed 64-bit numbers, in SQL and in Arrow."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _EXPRESSIONS: Final = {
     "int": "cast({} as bigint)",
     "date": "cast(unix_date({}) as bigint)",
     "timestamptz": "unix_micros({})",
-    # Neither the difference nor the division looks at the session's time zone, whose clock may skip or repeat an hour.
+    # Neither the difference nor the division uses the session's time zone, which may skip or repeat an hour.
     "timestamp": "(({} - TIMESTAMP_NTZ'1970-01-01 00:00:00') div INTERVAL '0.000001' SECOND)",
 }
-# What Arrow calls them.
+# Their types in Arrow.
 INTEGER_TYPES: Final = {
     "long": pa.int64(),
     "int": pa.int32(),
@@ -47,7 +47,7 @@ def is_integer(column: Field) -> bool:
 
 
 def integer_sql(column: Field, reference: str) -> str:
-    """The integer of a column, given how SQL refers to it.
+    """Writes the integer of a column in SQL, given a reference to the column.
 
     Examples:
         >>> from rowdelta.iceberg import Field
@@ -59,8 +59,8 @@ def integer_sql(column: Field, reference: str) -> str:
     return _EXPRESSIONS[column.type_name].format(reference)
 
 
-def as_integers(column: Field, values: pa.Array) -> pa.Array:
-    """The integers of values, which may have a type that the column was widened from.
+def to_integers(column: Field, values: pa.Array) -> pa.Array:
+    """Converts values to integers; they may have a type that the column was widened from.
 
     Examples:
         >>> from rowdelta.iceberg import Field
@@ -70,6 +70,6 @@ def as_integers(column: Field, values: pa.Array) -> pa.Array:
     """
     if pa.types.is_integer(values.type):
         return values.cast(pa.int64())
-    kind = INTEGER_TYPES[column.type_name]
-    stored = pa.int32() if kind.bit_width == 32 else pa.int64()  # noqa: PLR2004 - int and date
-    return values.cast(kind).view(stored).cast(pa.int64())
+    arrow_type = INTEGER_TYPES[column.type_name]
+    stored = pa.int32() if arrow_type.bit_width == 32 else pa.int64()  # noqa: PLR2004 - int and date
+    return values.cast(arrow_type).view(stored).cast(pa.int64())

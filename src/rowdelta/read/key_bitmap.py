@@ -1,4 +1,4 @@
-"""Integer keys as one bitmap: to look a key up is quicker than a join, and no row waits for a broadcast."""
+"""Integer keys as one bitmap: looking a key up is faster than a join, and needs no broadcast."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.spark import arrow_frame, sql_column
+from rowdelta.spark import make_frame_from_arrow, parse_column
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,8 +27,8 @@ class KeyBits:
     Attributes:
         frame: One row, with the words of the bitmap.
         key: The integer of a row's key, in SQL.
-        low: The first key.
-        high: The last one.
+        low: The smallest key.
+        high: The largest key.
         with_null: Whether the null key is among them.
     """
 
@@ -39,27 +39,27 @@ class KeyBits:
     with_null: bool
 
     def remove_from(self, rows: DataFrame, max_broadcast_bytes: int) -> DataFrame:  # noqa: ARG002
-        """The rows that have none of the keys."""
+        """Selects the rows that have none of the keys."""
         return rows.where(~self.hit())
 
     def keep_in(self, rows: DataFrame, max_broadcast_bytes: int) -> DataFrame:  # noqa: ARG002
-        """The rows that have one of the keys."""
+        """Selects the rows that have one of the keys."""
         return rows.where(self.hit())
 
     def hit(self) -> Column:
-        """Whether a row has one of the keys, never null; the first key and the last one skip files and row groups."""
-        inside = sql_column(f"{self.key} BETWEEN {self.low}L AND {self.high}L")
-        word = F.get(self.frame.scalar(), sql_column(f"cast(shiftright({self.key}, 6) - {self.low >> 6}L as int)"))
-        is_set = F.getbit(word, sql_column(f"cast({self.key} & 63 as int)")) == 1
-        # Spark may take the parts of an AND in any order, and the place of a key far outside is no int.
-        found = F.when(inside, is_set).otherwise(F.lit(False))
-        return found | sql_column(f"{self.key} IS NULL") if self.with_null else inside & found
+        """Whether a row has one of the keys, never null; the range of keys lets Spark skip files and row groups."""
+        inside = parse_column(f"{self.key} BETWEEN {self.low}L AND {self.high}L")
+        word = F.get(self.frame.scalar(), parse_column(f"cast(shiftright({self.key}, 6) - {self.low >> 6}L as int)"))
+        is_set = F.getbit(word, parse_column(f"cast({self.key} & 63 as int)")) == 1
+        # Spark may evaluate the parts of an AND in any order, and the index of a key far outside the range overflows.
+        hit = F.when(inside, is_set).otherwise(F.lit(False))
+        return hit | parse_column(f"{self.key} IS NULL") if self.with_null else inside & hit
 
 
 def make_key_bits(
     spark: SparkSession, keys: npt.NDArray[np.int64], key: str, *, with_null: bool = False
 ) -> KeyBits | None:
-    """The bitmap of sorted keys; None where they are so far apart that it takes much room.
+    """Makes the bitmap of sorted keys; None if they are so far apart that it would be large.
 
     Args:
         spark: The session.
@@ -71,11 +71,11 @@ def make_key_bits(
     if words is None:
         return None
     table = pa.table({"words": pa.ListArray.from_arrays(pa.array([0, len(words)], pa.int32()), pa.array(words))})
-    return KeyBits(arrow_frame(spark, table), key, int(keys[0]), int(keys[-1]), with_null)
+    return KeyBits(make_frame_from_arrow(spark, table), key, int(keys[0]), int(keys[-1]), with_null)
 
 
 def pack_bits(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
-    """The words from the first key's on, bit `key & 63` of each.
+    """Packs sorted keys into words, from the word of the first key; None if there would be too many.
 
     Examples:
         >>> pack_bits(np.array([65, 130])).tolist()

@@ -1,4 +1,4 @@
-"""The keys of delete files as arrays in memory, each file read once per process."""
+"""Loads the keys of delete files as arrays; each file is read once per process."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.codec import bitmap_to_numpy, decode_edv, get_codec, read_blob
+from rowdelta.codec import bitmap_to_numpy, decode_equality_vector, get_codec, read_blob
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import LruCache, column_path, delete_rows, only_blob, together
+from rowdelta.iceberg import LruCache, find_column_path, read_delete_keys, read_only_blob_metadata, run_in_parallel
 from rowdelta.read.integer_keys import IntegerKeys, integer_sql
 from rowdelta.read.parquet_keys import read_parquet_keys
-from rowdelta.spark import arrow_frame, select_sql
+from rowdelta.spark import make_frame_from_arrow, select_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ _cache: Final = LruCache[str, IntegerKeys](MOST_BYTES, lambda keys: keys.keys.nb
 
 
 def forget_keys(paths: Iterable[str]) -> None:
-    """Lets the keys of files go that no newer snapshot has."""
+    """Drops the keys of files that newer snapshots do not have."""
     for path in paths:
         _cache.remove(path)
 
@@ -41,28 +41,28 @@ def forget_keys(paths: Iterable[str]) -> None:
 def load_integer_keys(
     handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], column: Field
 ) -> list[IntegerKeys]:
-    """The keys of delete files on one integer column, in the order of the entries."""
-    found = {entry.path: _cache.get(entry.path) for entry in entries}
-    missing = [entry for entry in entries if found[entry.path] is None]
+    """Loads the keys of delete files on one integer column, in the order of the entries."""
+    loaded = {entry.path: _cache.get(entry.path) for entry in entries}
+    missing = [entry for entry in entries if loaded[entry.path] is None]
     vectors = [entry for entry in missing if entry.is_vector]
-    read = together(lambda entry: vector_keys(handle, entry, column), vectors)
-    found |= dict(zip([entry.path for entry in vectors], read, strict=True))
-    found |= read_parquet_keys(handle, [entry for entry in missing if not entry.is_vector], column)
-    rows = [entry for entry in missing if found[entry.path] is None]
+    read = run_in_parallel(lambda entry: read_vector_keys(handle, entry, column), vectors)
+    loaded |= dict(zip([entry.path for entry in vectors], read, strict=True))
+    loaded |= read_parquet_keys(handle, [entry for entry in missing if not entry.is_vector], column)
+    rows = [entry for entry in missing if loaded[entry.path] is None]
     if rows:
-        found |= row_keys(handle, files, rows, column)
+        loaded |= read_row_keys(handle, files, rows, column)
     for entry in missing:
-        keys = found[entry.path]
+        keys = loaded[entry.path]
         assert keys is not None
         _cache.put(entry.path, keys)
-    return [keys for entry in entries if (keys := found[entry.path]) is not None]
+    return [keys for entry in entries if (keys := loaded[entry.path]) is not None]
 
 
 def read_vector(handle: TableHandle, entry: DeleteEntry) -> EqualityDeleteVector:
     """Reads and checks an equality delete vector; the footer alone finds its blob."""
-    blob = only_blob(handle, entry.path, entry.file_size_in_bytes)
+    blob = read_only_blob_metadata(handle, entry.path, entry.file_size_in_bytes)
     entry.encoding(blob.type)
-    vector = decode_edv(blob, read_blob(handle.io.source(entry.path, entry.file_size_in_bytes), blob))
+    vector = decode_equality_vector(blob, read_blob(handle.io.source(entry.path, entry.file_size_in_bytes), blob))
     if (vector.field_id,) != entry.equality_ids:
         raise FormatError(
             f"{entry.path} deletes by field {vector.field_id}, but its manifest entry says {list(entry.equality_ids)}"
@@ -73,9 +73,9 @@ def read_vector(handle: TableHandle, entry: DeleteEntry) -> EqualityDeleteVector
     return vector
 
 
-def vector_keys(handle: TableHandle, entry: DeleteEntry, column: Field) -> IntegerKeys:
-    """The keys of an equality delete vector, read from storage."""
-    return _of_vector(read_vector(handle, entry), column)
+def read_vector_keys(handle: TableHandle, entry: DeleteEntry, column: Field) -> IntegerKeys:
+    """Reads the keys of an equality delete vector from storage."""
+    return _decode_keys(read_vector(handle, entry), column)
 
 
 _CODEC_TYPES: Final = {
@@ -87,7 +87,7 @@ _CODEC_TYPES: Final = {
 }
 
 
-def _of_vector(vector: EqualityDeleteVector, column: Field) -> IntegerKeys:
+def _decode_keys(vector: EqualityDeleteVector, column: Field) -> IntegerKeys:
     codec = get_codec(vector.codec)
     types = _CODEC_TYPES.get(vector.codec, set(codec.types))
     if column.type_name not in types:
@@ -98,16 +98,18 @@ def _of_vector(vector: EqualityDeleteVector, column: Field) -> IntegerKeys:
     return IntegerKeys(keys, vector.contains_null)
 
 
-def row_keys(
+def read_row_keys(
     handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], column: Field
 ) -> dict[str, IntegerKeys]:
-    """Reads standard equality delete files in Spark, and brings home one 64-bit word for each 64 neighbouring keys."""
-    rows = delete_rows(handle, files, entries, [column.id])
-    key = integer_sql(column, column_path(handle, column.id))
+    """Reads standard equality delete files in Spark, and collects one 64-bit word for each 64 neighbouring keys."""
+    rows = read_delete_keys(handle, files, entries, [column.id])
+    key = integer_sql(column, find_column_path(handle, column.id))
     block, bit = locate_bit("key")
     paths = pa.array([entry.path for entry in entries], pa.string())
-    # A number stands for the path, which would travel with every word.
-    numbers = arrow_frame(handle.spark, pa.table({"_file": paths, "file": pa.array(range(len(paths)), pa.int32())}))
+    # A number stands for the path, which would be collected with every word.
+    numbers = make_frame_from_arrow(
+        handle.spark, pa.table({"_file": paths, "file": pa.array(range(len(paths)), pa.int32())})
+    )
     keys = select_sql(rows, "_file", f"{key} as key").join(F.broadcast(numbers), "_file")
     words = select_sql(keys, "file", f"{block} as block", f"{bit} as bit")
     table = words.groupBy("file", "block").agg({"bit": "bit_or"}).toDF("file", "block", "word").toArrow()
@@ -115,16 +117,17 @@ def row_keys(
     blocks = table["block"].combine_chunks()
     nulls = blocks.is_null().to_numpy(zero_copy_only=False)
     values, word = blocks.fill_null(0).to_numpy(), table["word"].fill_null(0).combine_chunks().to_numpy()
-    found = {}
+    by_path = {}
     for code, entry in enumerate(entries):
-        mine = codes == code
-        here = mine & ~nulls
-        found[entry.path] = IntegerKeys(unpack_words(values[here], word[here]), bool((mine & nulls).any()))
-    return found
+        of_file = codes == code
+        has_key = of_file & ~nulls
+        keys_of_file = unpack_words(values[has_key], word[has_key])
+        by_path[entry.path] = IntegerKeys(keys_of_file, bool((of_file & nulls).any()))
+    return by_path
 
 
 def locate_bit(number: str) -> tuple[str, str]:
-    """SQL of the block that a number is in, and of its bit in the block's word: what `unpack_words` turns back.
+    """Writes the block of a number in SQL, and its bit in the word of the block; `unpack_words` reverses it.
 
     Examples:
         >>> locate_bit("k")
@@ -134,7 +137,7 @@ def locate_bit(number: str) -> tuple[str, str]:
 
 
 def unpack_words(blocks: npt.NDArray[np.int64], words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The sorted keys of bitmaps of 64 keys each: bit `i` of the word of block `b` is the key `64 * b + i`.
+    """Unpacks sorted keys from words: bit `i` of the word of block `b` is the key `64 * b + i`.
 
     Examples:
         >>> unpack_words(np.array([1, 0]), np.array([0b101, 0b10])).tolist()

@@ -1,7 +1,7 @@
-"""What the manifests of a snapshot must not say of its deletes.
+"""Refuses manifests that contradict themselves about deletes.
 
-Iceberg's reader refuses damaged files by itself. Here are the contradictions that it would read over, with deleted rows
-coming back. Only metadata is looked at, which has been read anyway: no delete file is opened.
+Iceberg's reader refuses damaged files, but ignores these contradictions: deleted rows would come back. The checks use
+metadata that has been read already, and open no delete file.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _LONG_MAX: Final = 2**63 - 1
 
 
 def check_deletes(metadata: TableMetadata, files: SnapshotFiles) -> None:
-    """Refuses a snapshot whose deletes cannot be applied with certainty.
+    """Refuses a snapshot whose deletes are ambiguous.
 
     Raises:
-        TableError: A manifest is of no known partition spec, a table below version 3 has a deletion vector, or a data
+        TableError: A manifest has an unknown partition spec, a table below version 3 has a deletion vector, or a data
             file has two of them.
-        FormatError: A deletion vector does not say for which file or where it is, or a path leaves its folder.
+        FormatError: A deletion vector lacks its data file or its offset, or a path leaves its folder.
     """
     _check_specs(metadata, files)
     for entry in (*files.position_deletes, *files.equality_deletes):
@@ -41,20 +41,20 @@ def check_deletes(metadata: TableMetadata, files: SnapshotFiles) -> None:
 
 def _check_specs(metadata: TableMetadata, files: SnapshotFiles) -> None:
     for manifest in files.listing.records:
-        found = read_spec_id(manifest)
-        if found not in metadata.specs:
+        number = read_spec_id(manifest)
+        if number not in metadata.specs:
             raise TableError(
-                f"manifest {manifest['manifest_path']} is of partition spec {found}, which the table does not have",
+                f"manifest {manifest['manifest_path']} is of partition spec {number}, which the table does not have",
                 hint="the manifest list is damaged; which deletes apply cannot be known",
             )
 
 
 def _check_targets(vectors: list[DeleteEntry]) -> None:
-    """Each deletion vector names its data file, and no other one names the same."""
-    known: dict[str, list[tuple[str, DeleteEntry]]] = {}
+    """Refuses deletion vectors without a data file, and two of the same data file."""
+    by_path: dict[str, list[tuple[str, DeleteEntry]]] = {}
     for entry in vectors:
-        authority, path = _place(_target(entry))
-        others = known.setdefault(path, [])
+        authority, path = _split_location(_find_target(entry))
+        others = by_path.setdefault(path, [])
         for other_authority, other in others:
             if authority == other_authority or not authority or not other_authority:
                 raise TableError(
@@ -65,8 +65,8 @@ def _check_targets(vectors: list[DeleteEntry]) -> None:
         others.append((authority, entry))
 
 
-def _target(entry: DeleteEntry) -> str:
-    """The data file of a deletion vector, whose place in its Puffin file must be known too."""
+def _find_target(entry: DeleteEntry) -> str:
+    """Finds the data file of a deletion vector, and checks its offset in the Puffin file."""
     offset, size = entry.content_offset, entry.content_size_in_bytes
     if entry.referenced_data_file is None:
         raise FormatError(
@@ -80,11 +80,11 @@ def _target(entry: DeleteEntry) -> str:
     return entry.referenced_data_file
 
 
-def _place(location: str) -> tuple[str, str]:
-    """Authority and path of a location: one file may be written with and without scheme and authority.
+def _split_location(location: str) -> tuple[str, str]:
+    """Splits a location into authority and path: writers may omit the scheme and the authority of a file.
 
-    >>> _place("s3://bucket/data/a.parquet"), _place("file:///data/a.parquet"), _place("/data/a.parquet")
-    (('bucket', '/data/a.parquet'), ('', '/data/a.parquet'), ('', '/data/a.parquet'))
+    >>> [_split_location(f"{start}/data/a.parquet") for start in ("s3://bucket", "file://", "")]
+    [('bucket', '/data/a.parquet'), ('', '/data/a.parquet'), ('', '/data/a.parquet')]
     """
     _, separator, rest = location.partition("://")
     if not separator:

@@ -1,8 +1,9 @@
-"""Rows that match a predicate, whatever Iceberg's reader would make of it.
+"""Finds the rows that match a predicate, even where Iceberg's reader would skip some of them by mistake.
 
-What every frame hides from the scan is in `stored_column`. Two kinds of columns are hidden only where a predicate needs
-it, since otherwise the scan would read or keep more than it must: structs that hold floating-point numbers, and text
-that partitions are made of, also in structs, whose prefixes Iceberg cannot compare where the partition is null.
+Some columns must be hidden from the scan, which then cannot skip files by them. `write_stored_column` hides those
+that every frame must hide. Two more are hidden only if a predicate names them, since hiding them makes the scan read
+more: structs with floating-point fields, and text that is the source of a partition, whose prefixes Iceberg cannot
+compare with a null partition.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowdelta.iceberg import (
+    add_comment,
     build_skipping_filter,
-    columns_of,
-    filter_names,
-    filter_of,
-    hidden_struct,
-    hides_floats,
-    holds_hidden,
-    join_names,
+    convert_filter,
+    find_columns,
+    find_filter_columns,
+    find_join_columns,
+    has_floats,
+    has_hidden_field,
+    hide_struct_fields,
     names_floats,
-    with_comment,
 )
-from rowdelta.spark import sql_column
+from rowdelta.spark import parse_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,12 +32,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from rowdelta.iceberg import Named, RowFilter, Schema, TableHandle
+    from rowdelta.iceberg import NamedColumns, RowFilter, Schema, TableHandle
 
 
 @dataclass(frozen=True)
 class Match:
-    """The rows for which a predicate is true, and the predicate in Iceberg's terms where it had to be known."""
+    """The rows for which a predicate is true, and the predicate in Iceberg's terms if it was needed."""
 
     rows: DataFrame
     condition: RowFilter | None
@@ -51,35 +52,35 @@ def find_matching_rows(
     again: Callable[[Column], DataFrame] | None = None,
     condition: RowFilter | None = None,
 ) -> Match:
-    """The rows for which a predicate is true.
+    """Finds the rows for which a predicate is true.
 
     Args:
         handle: The table.
         rows: Rows of the table, under the names of its columns.
         where: SQL text or a Column.
         alias: What the predicate calls the table.
-        again: Makes the rows once more, without files that have none for which another predicate is true.
-        condition: The predicate in Iceberg's terms, where it is known.
+        again: Reads the rows again, without files that hold no row for which a given predicate is true.
+        condition: The predicate in Iceberg's terms, if the caller has it.
     """
     matched = rows.where(where)
     schema = handle.metadata.schema
-    if not may_hide(handle, schema) and (again is None or not hides_floats(schema.fields)):
+    if not may_hide(handle, schema) and (again is None or not has_floats(schema.fields)):
         return Match(matched, condition)
-    named = filter_names(matched)
-    hidden = _hidden(schema, named, frozenset())
-    texts = _texts(handle, schema) if named.prefixes else frozenset()
-    alternatives = _hidden(schema, named, texts) if texts else hidden
+    named = find_filter_columns(matched)
+    hidden = _find_hidden(schema, named, frozenset())
+    texts = _find_partition_texts(handle, schema) if named.prefixes else frozenset()
+    alternatives = _find_hidden(schema, named, texts) if texts else hidden
     floats = again is not None and names_floats(handle, named.columns)
     if condition is None and (floats or alternatives != hidden):
-        condition = filter_of(handle, matched)
-    if condition is not None and alternatives != hidden and _is_alternative(condition):
-        used = columns_of(handle, condition)
+        condition = convert_filter(handle, matched)
+    if condition is not None and alternatives != hidden and _has_prefix_in_or(condition):
+        used = find_columns(handle, condition)
         hidden |= {name: text for name, text in alternatives.items() if name in used}
     skipped = build_skipping_filter(handle, condition) if condition is not None and floats else None
     if again is not None and skipped is not None:
         rows = again(skipped)
     if hidden:
-        rows = _with(rows, schema, hidden)
+        rows = _replace_columns(rows, schema, hidden)
         rows = rows if alias is None else rows.alias(alias)
     return Match(matched if not hidden and skipped is None else rows.where(where), condition)
 
@@ -87,59 +88,59 @@ def find_matching_rows(
 def find_matching_rows_of_schema(
     handle: TableHandle, rows: DataFrame, where: str | Column, schema_id: int
 ) -> DataFrame:
-    """The same of rows with the columns of an older schema, of which no file is skipped by what is hidden."""
+    """Finds the rows in a frame with the columns of an older schema; hidden columns skip no file."""
     matched = rows.where(where)
     schema = handle.metadata.schemas[schema_id]
     if not may_hide(handle, schema):
         return matched
-    named = filter_names(matched)
-    hidden = _hidden(schema, named, _texts(handle, schema) if named.prefixes else frozenset())
-    return _with(rows, schema, hidden).where(where) if hidden else matched
+    named = find_filter_columns(matched)
+    hidden = _find_hidden(schema, named, _find_partition_texts(handle, schema) if named.prefixes else frozenset())
+    return _replace_columns(rows, schema, hidden).where(where) if hidden else matched
 
 
 def find_matching_pairs(handle: TableHandle, rows: DataFrame, join: Callable[[DataFrame], DataFrame]) -> DataFrame:
-    """The pairs that a join finds.
+    """Finds the pairs of a join.
 
     Args:
         handle: The table.
         rows: Rows of the table, under the names of its columns.
-        join: Joins the rows by a condition, which may say anything of one side alone.
+        join: Joins the rows by a condition, which may have parts about one side alone.
     """
     pairs = join(rows)
     schema = handle.metadata.schema
     if not may_hide(handle, schema):
         return pairs
-    named = join_names(pairs)
-    hidden = _hidden(schema, named, _texts(handle, schema) if named.prefixes else frozenset())
-    return join(_with(rows, schema, hidden)) if hidden else pairs
+    named = find_join_columns(pairs)
+    hidden = _find_hidden(schema, named, _find_partition_texts(handle, schema) if named.prefixes else frozenset())
+    return join(_replace_columns(rows, schema, hidden)) if hidden else pairs
 
 
 def may_hide(handle: TableHandle, schema: Schema) -> bool:
-    """Whether `find_matching_rows` hides a column of a schema where some predicate names it."""
-    return bool(_texts(handle, schema)) or any(map(holds_hidden, schema.fields))
+    """Whether `find_matching_rows` hides a column of a schema if a predicate names it."""
+    return bool(_find_partition_texts(handle, schema)) or any(map(has_hidden_field, schema.fields))
 
 
-def _with(rows: DataFrame, schema: Schema, hidden: dict[str, str]) -> DataFrame:
+def _replace_columns(rows: DataFrame, schema: Schema, hidden: dict[str, str]) -> DataFrame:
     columns = schema.top_level
-    return rows.withColumns({name: with_comment(sql_column(text), columns[name]) for name, text in hidden.items()})
+    return rows.withColumns({name: add_comment(parse_column(text), columns[name]) for name, text in hidden.items()})
 
 
-def _hidden(schema: Schema, named: Named, texts: AbstractSet[int]) -> dict[str, str]:
-    """What stands in for columns that a predicate must not show the scan, by name."""
+def _find_hidden(schema: Schema, named: NamedColumns, texts: AbstractSet[int]) -> dict[str, str]:
+    """Finds the columns to hide from the scan, and the SQL that replaces them, by name."""
     columns = [schema.by_id[column.id] for column in schema.fields if column.name.lower() in named.columns]
-    found = [column for column in columns if column.id in texts or holds_hidden(column, texts)]
-    return {column.name: hidden_struct(column, texts) for column in found}
+    to_hide = [column for column in columns if column.id in texts or has_hidden_field(column, texts)]
+    return {column.name: hide_struct_fields(column, texts) for column in to_hide}
 
 
-def _is_alternative(condition: RowFilter) -> bool:
-    """Whether a prefix may stand in an OR."""
+def _has_prefix_in_or(condition: RowFilter) -> bool:
+    """Whether a comparison of a prefix may be part of an OR."""
     return re.search(r"tartsWith\b", condition.text) is not None and " or " in condition.text
 
 
-def _texts(handle: TableHandle, schema: Schema) -> frozenset[int]:
-    """The ids of texts that may be null, and that partitions are or were made of."""
+def _find_partition_texts(handle: TableHandle, schema: Schema) -> frozenset[int]:
+    """Finds the ids of text columns that may be null, and that are or were the source of a partition."""
     sources = {part.source_id for spec in handle.metadata.specs.values() for part in spec.fields}
-    known = [schema.by_id[source] for source in sources if source in schema.by_id]
+    columns = [schema.by_id[source] for source in sources if source in schema.by_id]
     return frozenset(
-        column.id for column in known if column.type == "string" and not (column.required and len(column.path) == 1)
+        column.id for column in columns if column.type == "string" and not (column.required and len(column.path) == 1)
     )

@@ -1,8 +1,8 @@
-"""Deleted integer keys of many ages, merged so that reading them costs the same however many delete files there are.
+"""Merges deleted integer keys of many ages, so that the cost of a read does not grow with the number of delete files.
 
-A key that several deletes name needs only the newest of them: a row is deleted when it is older than that. So all
-deletes of one scope become one sorted array of keys with a sequence number each, laid out for a join: either as
-bitmaps of 65,536 keys (`containers`) or, where keys are sparse, as plain values.
+For a key in several deletes, only the newest counts: a row is deleted if it is older. So all deletes of one scope
+become one sorted array of keys, each with a sequence number. For a join, they are bitmaps of 65,536 keys (`containers`)
+or, if keys are sparse, plain values.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 CONTAINER_BITS: Final = 16
 WORDS: Final = 1 << (CONTAINER_BITS - 6)
-NULL_CONTAINER: Final = 2**63 - 1  # no key has this container: keys >> 16 are far smaller
-BYTES_PER_VALUE: Final = 48  # of a hashed relation of Spark, with its row
+NULL_CONTAINER: Final = 2**63 - 1  # no key is in this container: keys >> 16 are far smaller
+BYTES_PER_VALUE: Final = 48  # in a hashed relation of Spark, with its row
 SMALL: Final = 8 << 20
 
 
@@ -39,9 +39,9 @@ class Level:
 
 @dataclass(frozen=True)
 class MergedKeys:
-    """Distinct sorted keys, and for each the newest sequence number that deletes it.
+    """Distinct sorted keys, each with the newest sequence number that deletes it.
 
-    `sequence_numbers` is None where all rows are older than every delete, so that a key is enough.
+    `sequence_numbers` is None if all rows are older than every delete: then the keys are enough.
     """
 
     keys: Longs
@@ -50,13 +50,13 @@ class MergedKeys:
 
     @cached_property
     def dense(self) -> bool:
-        """Whether bitmaps take less room than plain values, or little room anyway."""
+        """Whether bitmaps are smaller than plain values, or small anyway."""
         containers = 1 + int(np.count_nonzero(np.diff(self.keys >> CONTAINER_BITS))) if len(self.keys) else 0
         return containers * WORDS * 8 <= max(SMALL, len(self.keys) * BYTES_PER_VALUE)
 
 
 def merge_levels(levels: Sequence[Level], *, ages_matter: bool) -> MergedKeys:
-    """Merges delete files of one scope.
+    """Merges the keys of delete files of one scope.
 
     Examples:
         >>> old, new = Level(3, np.array([1, 2])), Level(7, np.array([2, 9]))
@@ -72,7 +72,7 @@ def merge_levels(levels: Sequence[Level], *, ages_matter: bool) -> MergedKeys:
     if ages_matter:
         ages = np.repeat([level.sequence_number for level in ordered], [len(level.keys) for level in ordered])
     if len(ordered) > 1:
-        order = np.argsort(keys, kind="stable")  # equal keys stay in the order of their age
+        order = np.argsort(keys, kind="stable")  # equal keys stay in order of age
         keys = keys[order]
         last = np.append(keys[1:] != keys[:-1], True) if len(keys) else np.empty(0, bool)
         keys, ages = keys[last], None if ages is None else ages[order][last]
@@ -80,36 +80,36 @@ def merge_levels(levels: Sequence[Level], *, ages_matter: bool) -> MergedKeys:
 
 
 def make_container_table(merged: MergedKeys) -> pa.Table:
-    """Keys as rows of (container, words): bit `key & 63` of word `(key >> 6) & 1023` of container `key >> 16`.
+    """Makes rows of (container, words): bit `key & 63` of word `(key >> 6) & 1023` of container `key >> 16`.
 
-    Where ages matter, `ranks` counts the keys before each word and `ages` lists their sequence numbers in key order.
-    The null key is a container of its own, `NULL_CONTAINER`, whose only age is in `null_age`.
+    If ages matter, `ranks` counts the keys before each word, and `ages` lists their sequence numbers in the order of
+    keys. The null key has a container of its own, `NULL_CONTAINER`, whose only age is in `null_age`.
     """
     keys = merged.keys
-    word_starts = _starts(keys >> 6)
+    word_starts = _find_starts(keys >> 6)
     bits = np.uint64(1) << (keys & 63).astype(np.uint64)
     word_values = np.bitwise_or.reduceat(bits, word_starts) if len(keys) else bits
     word_keys = keys[word_starts]
-    container_starts = _starts(keys >> CONTAINER_BITS)
+    container_starts = _find_starts(keys >> CONTAINER_BITS)
     containers = keys[container_starts] >> CONTAINER_BITS
     row = np.searchsorted(containers, word_keys >> CONTAINER_BITS)
     column = (word_keys >> 6) & (WORDS - 1)
     words = np.zeros((len(containers), WORDS), np.uint64)
     words[row, column] = word_values
-    columns: dict[str, Any] = {"container": pa.array(containers), "words": _lists(words.view(np.int64))}
+    columns: dict[str, Any] = {"container": pa.array(containers), "words": _to_lists(words.view(np.int64))}
     if merged.sequence_numbers is not None:
         counts = np.zeros((len(containers), WORDS), np.int32)
         counts[row, column] = np.diff(np.append(word_starts, len(keys)))
         ranks = np.cumsum(counts, axis=1, dtype=np.int32) - counts
         offsets = np.append(container_starts, len(keys)).astype(np.int32)
-        columns["ranks"] = _lists(ranks)
+        columns["ranks"] = _to_lists(ranks)
         columns["ages"] = pa.ListArray.from_arrays(pa.array(offsets), pa.array(merged.sequence_numbers))
     columns["null_age"] = pa.nulls(len(containers), pa.int64())
     return _with_null(pa.table(columns), "container", "null_age", merged.null_sequence_number)
 
 
 def make_value_table(merged: MergedKeys) -> pa.Table:
-    """Keys as rows of (key, age); `age` only where ages matter, and the null key as a null."""
+    """Makes rows of (key, age), with a null for the null key; `age` only if ages matter."""
     columns: dict[str, Any] = {"key": pa.array(merged.keys)}
     if merged.sequence_numbers is not None:
         columns["age"] = pa.array(merged.sequence_numbers)
@@ -127,13 +127,13 @@ def _with_null(table: pa.Table, key: str, age: str, sequence_number: int | None)
     return pa.concat_tables([table, pa.table(row, schema=table.schema)])
 
 
-def _starts(groups: Longs) -> npt.NDArray[np.intp]:
-    """Where each run of equal values starts."""
+def _find_starts(groups: Longs) -> npt.NDArray[np.intp]:
+    """Finds where each run of equal values starts."""
     if not len(groups):
         return np.empty(0, np.intp)
     return np.append(0, np.flatnonzero(groups[1:] != groups[:-1]) + 1)
 
 
-def _lists(matrix: npt.NDArray[Any]) -> pa.ListArray:
+def _to_lists(matrix: npt.NDArray[Any]) -> pa.ListArray:
     offsets = np.arange(0, matrix.size + 1, matrix.shape[1], dtype=np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(matrix.reshape(-1)))

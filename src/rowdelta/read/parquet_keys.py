@@ -1,6 +1,6 @@
-"""The keys of small standard delete files, read here and not by Spark.
+"""Reads the keys of small standard delete files without Spark.
 
-A hundred thousand sorted keys are some ten kilobytes of Parquet. A stream of changes leaves such a file with every
+A hundred thousand sorted keys are some ten kilobytes of Parquet. A stream of changes adds such a file with every
 commit, and a Spark job over fifty of them takes far longer than fifty reads.
 """
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowdelta.codec import sorted_distinct
-from rowdelta.iceberg import together
+from rowdelta.iceberg import run_in_parallel
 from rowdelta.read.integer_keys import IntegerKeys
 
 if TYPE_CHECKING:
@@ -33,10 +33,9 @@ _DIRECT: Final = {
 
 
 def read_parquet_keys(handle: TableHandle, entries: Sequence[DeleteEntry], column: Field) -> dict[str, IntegerKeys]:
-    """The keys of delete files on one integer column, by path.
+    """Reads the keys of delete files on one integer column, by path.
 
-    Files that are large, of another format, or that store the column in a way that takes Iceberg's rules to read, are
-    left out.
+    Omits files that are large, of another format, or that store the column in a type that only Iceberg's rules convert.
     """
     wanted, room = [], MOST_BYTES_TOGETHER
     for entry in entries if len(column.path) < 2 else ():  # noqa: PLR2004 - a column inside a struct
@@ -44,29 +43,29 @@ def read_parquet_keys(handle: TableHandle, entries: Sequence[DeleteEntry], colum
         if entry.file_format == "PARQUET" and size <= min(MOST_BYTES, room):
             wanted.append(entry)
             room -= size
-    found = together(lambda entry: _read(handle, entry, column), wanted)
-    return {entry.path: keys for entry, keys in zip(wanted, found, strict=True) if keys is not None}
+    read = run_in_parallel(lambda entry: _read(handle, entry, column), wanted)
+    return {entry.path: keys for entry, keys in zip(wanted, read, strict=True) if keys is not None}
 
 
 def _read(handle: TableHandle, entry: DeleteEntry, column: Field) -> IntegerKeys | None:
     data = handle.io.read(entry.path, 0, entry.file_size_in_bytes)
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
-        names = [known.name for known in file.schema_arrow if _field_id(known) == column.id]
+        names = [field.name for field in file.schema_arrow if _find_field_id(field) == column.id]
         table = file.read(columns=names, use_threads=False)
     except (pa.ArrowException, OSError):
-        return None  # Iceberg's reader says what is wrong with it
+        return None  # Iceberg's reader reports the damage
     if table.num_columns != 1 or table.schema.types[0] not in _DIRECT[column.type_name]:
         return None
-    return _distinct(table.column(0))
+    return _to_distinct(table.column(0))
 
 
-def _field_id(known: pa.Field) -> int | None:
-    found = (known.metadata or {}).get(_FIELD_ID)
-    return None if found is None else int(found)
+def _find_field_id(field: pa.Field) -> int | None:
+    text = (field.metadata or {}).get(_FIELD_ID)
+    return None if text is None else int(text)
 
 
-def _distinct(column: pa.ChunkedArray) -> IntegerKeys:
+def _to_distinct(column: pa.ChunkedArray) -> IntegerKeys:
     values = column.drop_null().combine_chunks()
     if pa.types.is_date32(values.type):
         values = values.cast(pa.int32())

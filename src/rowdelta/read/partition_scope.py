@@ -1,4 +1,4 @@
-"""Which rows an equality delete is for: all of them, or those of one partition."""
+"""The rows that an equality delete applies to: all of them, or those of one partition."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scope:
-    """The partition that a delete is for: its spec, and a value for each field of the spec."""
+    """The partition that a delete applies to: its spec, and a value for each field of the spec."""
 
     spec_id: int
     partition: tuple[Any, ...]
 
 
-def scope_of(entry: DeleteEntry, specs: dict[int, PartitionSpec]) -> Scope | None:
-    """The partition of a delete; None where it is for the whole table, because its spec has no partitions."""
+def find_scope(entry: DeleteEntry, specs: dict[int, PartitionSpec]) -> Scope | None:
+    """Finds the partition of a delete; None if its spec has no partitions: then it applies to the whole table."""
     if specs[entry.spec_id].is_unpartitioned:
         return None
-    return Scope(entry.spec_id, tuple(_hashable(value) for value in entry.partition))
+    return Scope(entry.spec_id, tuple(_to_hashable(value) for value in entry.partition))
 
 
-def _hashable(value: Any) -> Any:
+def _to_hashable(value: Any) -> Any:
     return bytes(value) if isinstance(value, bytearray | memoryview) else value
 
 
@@ -53,46 +53,46 @@ class ScopeColumns:
         return list(self._types)
 
     def table(self, scopes: Sequence[Scope]) -> pa.Table:
-        """One row per scope: `spec_id`, and `p0`, `p1`, ... in the order of `fields`; still to be cast in Spark."""
+        """Makes one row for each scope: `spec_id`, and `p0`, `p1`, ... in the order of `fields`, before the casts."""
         rows = [self._values(scope) for scope in scopes]
         columns = {"spec_id": pa.array([scope.spec_id for scope in scopes], pa.int32())}
         for index, name in enumerate(self._types):
-            columns[f"p{index}"] = _column([row.get(name) for row in rows], name, self._types[name])
+            columns[f"p{index}"] = _make_column([row.get(name) for row in rows], name, self._types[name])
         return pa.table(columns)
 
     def casts(self) -> dict[str, T.DataType]:
-        """The type of each column that `table` gives; by name, a timestamp may be one of two types."""
-        return {f"p{index}": kind for index, kind in enumerate(self._types.values())}
+        """Returns the Spark type of each column of `table`: Arrow has two Spark types for a timestamp."""
+        return {f"p{index}": data_type for index, data_type in enumerate(self._types.values())}
 
     def _values(self, scope: Scope) -> dict[str, Any]:
         fields = self._specs[scope.spec_id].fields
         named = zip(fields, scope.partition, strict=True)
         return {
-            self._names[part.field_id]: _spark_value(value, self._types[self._names[part.field_id]])
+            self._names[part.field_id]: _to_spark_value(value, self._types[self._names[part.field_id]])
             for part, value in named
             if part.field_id in self._names
         }
 
 
-def _column(values: list[Any], name: str, kind: T.DataType) -> pa.Array:
+def _make_column(values: list[Any], name: str, data_type: T.DataType) -> pa.Array:
     try:
-        return pa.array(values, type=_arrow_type(kind))
+        return pa.array(values, type=_find_arrow_type(data_type))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise FormatError(
-            f"an equality delete has a partition value of {name} that is no {kind.simpleString()}: {error}",
+            f"an equality delete has a partition value of {name} that is no {data_type.simpleString()}: {error}",
             hint="its manifest was not written as the Iceberg spec says",
         ) from error
 
 
-def _spark_value(value: Any, kind: T.DataType) -> Any:
-    if isinstance(kind, T.StringType) and isinstance(value, uuid.UUID | bytes):
+def _to_spark_value(value: Any, data_type: T.DataType) -> Any:
+    if isinstance(data_type, T.StringType) and isinstance(value, uuid.UUID | bytes):
         return str(value if isinstance(value, uuid.UUID) else uuid.UUID(bytes=value))
     return value
 
 
-def _arrow_type(kind: T.DataType) -> pa.DataType | None:
-    """The Arrow type of an empty or all-null column; the values themselves decide otherwise."""
-    known = {
+def _find_arrow_type(data_type: T.DataType) -> pa.DataType | None:
+    """Finds the Arrow type of a partition value; None if the values themselves decide."""
+    arrow_types = {
         T.StringType: pa.string(),
         T.IntegerType: pa.int32(),
         T.LongType: pa.int64(),
@@ -104,6 +104,6 @@ def _arrow_type(kind: T.DataType) -> pa.DataType | None:
         T.TimestampType: pa.timestamp("us", "UTC"),
         T.TimestampNTZType: pa.timestamp("us"),
     }
-    if isinstance(kind, T.DecimalType):
-        return pa.decimal128(kind.precision, kind.scale)
-    return known.get(type(kind))
+    if isinstance(data_type, T.DecimalType):
+        return pa.decimal128(data_type.precision, data_type.scale)
+    return arrow_types.get(type(data_type))

@@ -1,4 +1,4 @@
-"""Which state of the table is read: the head of a branch, a snapshot, a time, or a tag."""
+"""Reads one state of a table: the head of a branch, a snapshot, a time, or a tag."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import snapshot_files
+from rowdelta.iceberg import read_snapshot_files
 from rowdelta.read.column_names import check_clashes
 from rowdelta.read.deletion_vectors import check_vectors
 from rowdelta.read.matching import find_matching_rows, find_matching_rows_of_schema
 from rowdelta.read.table_reader import hide_floats, read_skipping, read_with_deletes
-from rowdelta.spark import quote, run_sql, string_literal
+from rowdelta.spark import quote, quote_string, run_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NUMBER: Final = re.compile(r"[+-]?\d+")
 
 
-def live_frame(
+def read_live_frame(
     handle: TableHandle,
     max_broadcast_bytes: int,
     *,
@@ -34,15 +34,15 @@ def live_frame(
     verify: bool = False,
     where: str | Column | None = None,
 ) -> DataFrame:
-    """The live rows of one state of the table; at most one of the three ways to name it may be given.
+    """Reads the live rows of one state of the table, which at most one argument may name.
 
     Args:
         handle: The table.
-        max_broadcast_bytes: Deletes that take more memory are joined by a shuffle.
+        max_broadcast_bytes: Deletes that take more memory than this are joined by a shuffle.
         snapshot_id: A snapshot.
         timestamp: A time.
         tag: A tag.
-        verify: Whether to read every deletion vector of the state, and refuse a damaged one.
+        verify: Whether to read every deletion vector of the state, and to refuse damaged ones.
         where: The rows to keep.
     """
     given = [
@@ -57,15 +57,15 @@ def live_frame(
         schema_id = handle.metadata.current_schema_id
         version: int | str | None = None if snapshot is None or handle.branch == "main" else handle.branch
     else:
-        snapshot = _find(handle, snapshot_id, timestamp, tag)
+        snapshot = _find_snapshot(handle, snapshot_id, timestamp, tag)
         schema_id = handle.metadata.current_schema_id if snapshot.schema_id is None else snapshot.schema_id
         version = snapshot.id
     check_clashes(handle, schema_id)
     if snapshot is not None and verify:
-        _check(handle, snapshot)
+        _check_vectors_of(handle, snapshot)
     frame = None if snapshot is None else read_with_deletes(handle, snapshot, schema_id, max_broadcast_bytes)
     if frame is None:
-        frame = hide_floats(_stock(handle, version), handle.metadata.schemas[schema_id].fields)
+        frame = hide_floats(_read_with_iceberg(handle, version), handle.metadata.schemas[schema_id].fields)
     if where is None:
         return frame
     if snapshot is None or snapshot.manifest_list is None or schema_id != handle.metadata.current_schema_id:
@@ -74,24 +74,24 @@ def live_frame(
     return find_matching_rows(handle, frame, where, again=again).rows
 
 
-def _check(handle: TableHandle, snapshot: Snapshot) -> None:
-    files = snapshot_files(handle, snapshot)
+def _check_vectors_of(handle: TableHandle, snapshot: Snapshot) -> None:
+    files = read_snapshot_files(handle, snapshot)
     if files is not None:
         check_vectors(handle, files.position_deletes)
 
 
-def _stock(handle: TableHandle, version: int | str | None) -> DataFrame:
-    """Iceberg's own reader."""
+def _read_with_iceberg(handle: TableHandle, version: int | str | None) -> DataFrame:
+    """Reads a state with Iceberg's reader."""
     handle.refresh_spark()
     if version is None:
         return handle.spark.table(handle.full_name)
-    if isinstance(version, str) and _NUMBER.fullmatch(version):  # Iceberg takes it for the id of a snapshot
+    if isinstance(version, str) and _NUMBER.fullmatch(version):  # Iceberg would take it for the id of a snapshot
         return run_sql(handle.spark, f"SELECT * FROM {handle.full_name}.{quote(f'branch_{version}')}")
-    wanted = str(version) if isinstance(version, int) else string_literal(version)
+    wanted = str(version) if isinstance(version, int) else quote_string(version)
     return run_sql(handle.spark, f"SELECT * FROM {handle.full_name} VERSION AS OF {wanted}")
 
 
-def _find(
+def _find_snapshot(
     handle: TableHandle, snapshot_id: int | None, timestamp: str | dt.datetime | None, tag: str | None
 ) -> Snapshot:
     if tag is not None:
@@ -100,18 +100,18 @@ def _find(
             raise InputError(f"no tag {tag!r}", hint=f"the tags are {', '.join(sorted(tags)) or 'none'}")
         snapshot_id = tags[tag].snapshot_id
     if timestamp is not None:
-        return _at(handle, timestamp)
+        return _find_snapshot_at(handle, timestamp)
     snapshot = handle.snapshot(snapshot_id)
     assert snapshot is not None
     return snapshot
 
 
-def _at(handle: TableHandle, timestamp: str | dt.datetime) -> Snapshot:
-    """What the branch was at a time.
+def _find_snapshot_at(handle: TableHandle, timestamp: str | dt.datetime) -> Snapshot:
+    """Finds the snapshot that a branch had at a time.
 
-    For main the table's log tells, as it does for `TIMESTAMP AS OF`: what was rolled back later counts, and what was
-    committed to another branch counts from when main took it over. Iceberg keeps no such log of other branches: there
-    it is the newest snapshot on the way to the head that is not younger.
+    For main, the table's log has it, as for `TIMESTAMP AS OF`: snapshots that were rolled back later count, and those
+    of another branch count from when main was moved to them. Iceberg keeps no log of other branches: there it is the
+    newest ancestor of the head that is not younger than the time.
     """
     if isinstance(timestamp, str):
         try:
@@ -130,7 +130,7 @@ def _at(handle: TableHandle, timestamp: str | dt.datetime) -> Snapshot:
         snapshot = metadata.snapshots.get(past[-1]) if past else None
     else:
         line = metadata.ancestors(handle.snapshot())
-        snapshot = next((known for known in line if known.timestamp_ms <= milliseconds), None)
+        snapshot = next((ancestor for ancestor in line if ancestor.timestamp_ms <= milliseconds), None)
     if snapshot is None:
         raise InputError(
             f"{handle.name} has no snapshot as old as {timestamp.isoformat()}",

@@ -1,11 +1,11 @@
-"""Temporary views over live rows, kept current through every change that rowdelta makes."""
+"""Temporary views of live rows, which every change by rowdelta refreshes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowdelta.read.table_reader import MAX_BROADCAST_BYTES
-from rowdelta.read.time_travel import live_frame
+from rowdelta.read.snapshot_rows import MAX_BROADCAST_BYTES
+from rowdelta.read.time_travel import read_live_frame
 from rowdelta.spark import TemporaryView
 
 if TYPE_CHECKING:
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg import TableHandle
 
-# Views by session, table and branch: another handle of the same table may commit the change. A session is known by an
-# id of its own: two Python objects may be one session, and an address is used again.
+# Views by session, table and branch: another handle of the table may commit a change. The key has the id of the
+# session: two Python objects may be one session, and Python reuses addresses.
 _views: dict[tuple[str, str, str], dict[str, TemporaryView]] = {}
 
 
 def create_view(handle: TableHandle, name: str) -> DataFrame:
-    """Makes or replaces a temporary view of the head of the handle's branch."""
+    """Creates or replaces a temporary view of the head of the handle's branch."""
     _forget_ended()
-    frame = live_frame(handle, MAX_BROADCAST_BYTES)
+    frame = read_live_frame(handle, MAX_BROADCAST_BYTES)
     _views.setdefault(_key(handle), {})[name] = TemporaryView(frame, name)
     return frame
 
 
 def refresh_views(handle: TableHandle) -> None:
-    """Points the views of a table at its new state; a view that was dropped or replaced meanwhile is forgotten."""
+    """Points the views of a table to its new state; forgets views that were dropped or replaced meanwhile."""
     views = _views.get(_key(handle), {}) if _views else {}
     for name, view in list(views.items()):
         if view.is_there:
@@ -41,7 +41,7 @@ def _key(handle: TableHandle) -> tuple[str, str, str]:
 
 
 def _forget_ended() -> None:
-    """Lets go of the views of sessions whose Spark was stopped."""
+    """Forgets the views of sessions whose Spark was stopped."""
     for key, views in list(_views.items()):
         if any(view.has_ended for view in views.values()):
             del _views[key]

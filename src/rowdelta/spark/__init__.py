@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
-from rowdelta.spark.arrow import arrow_frame, plain_values, rows_to_show
+from rowdelta.spark.arrow import convert_to_display_rows, convert_to_plain_values, make_frame_from_arrow
 from rowdelta.spark.bulk_calls import NODE, MethodHandles
-from rowdelta.spark.cached_frames import in_few_files, kept, kept_once
+from rowdelta.spark.cached_frames import cache_frame, cache_frame_unless_source_cached, coalesce_by_size
 from rowdelta.spark.conjuncts import Conjuncts, split_conjuncts
-from rowdelta.spark.frames import analyzed_plan, columns_used, computed_rows, in_session, java_schema, size_in_bytes
+from rowdelta.spark.frames import (
+    count_computed_rows,
+    estimate_size,
+    find_columns_used,
+    get_analyzed_plan,
+    get_java_schema,
+    move_to_session,
+)
 from rowdelta.spark.gateway import Gateway
-from rowdelta.spark.generated_sql import run_sql, select_sql, sql_column, sql_columns, where_sql
-from rowdelta.spark.interrupts import end_work, interruptible, stop_if_interrupted
-from rowdelta.spark.java_errors import JavaError, Py4JError, Py4JJavaError, java_causes, java_message, java_name
+from rowdelta.spark.generated_sql import parse_column, parse_columns, run_sql, select_sql, where_sql
+from rowdelta.spark.interrupts import end_work, run_interruptibly, stop_if_interrupted
+from rowdelta.spark.java_errors import (
+    JavaError,
+    Py4JError,
+    Py4JJavaError,
+    read_java_causes,
+    read_java_message,
+    read_java_name,
+)
 from rowdelta.spark.jvm_packages import is_missing
-from rowdelta.spark.launch import end_jvm, kill_jvm, launch_spark, remove_if_empty
+from rowdelta.spark.launch import end_jvm, kill_jvm, launch_spark, remove_at_exit_if_empty
 from rowdelta.spark.metadata_columns import METADATA_COLUMNS
 from rowdelta.spark.name_rule import ANY_CASE, NameRule, read_name_rule
-from rowdelta.spark.planning_threads import beside
-from rowdelta.spark.quiet_logs import quiet_tasks
-from rowdelta.spark.quoting import append_to_name, dotted, quote, quote_path, split_name, string_literal, unquote
-from rowdelta.spark.single_values import json_values, shown
-from rowdelta.spark.spark_errors import check_running, our_error, spark_error_of, translate_errors
+from rowdelta.spark.planning_threads import plan_during_job
+from rowdelta.spark.quiet_logs import quiet_pyspark, quiet_tasks
+from rowdelta.spark.quoting import (
+    append_to_name,
+    quote,
+    quote_path,
+    quote_string,
+    quote_where_needed,
+    split_name,
+    unquote,
+)
+from rowdelta.spark.single_values import convert_to_json_values, format_value
+from rowdelta.spark.spark_errors import check_running, get_spark_error, translate_errors, translate_spark_error
 from rowdelta.spark.sql_expression import check_expression, check_value
 from rowdelta.spark.sql_names import (
     NamedTable,
@@ -29,16 +51,16 @@ from rowdelta.spark.sql_names import (
     is_temporary_view,
 )
 from rowdelta.spark.sql_parser import (
-    analysis_error,
     check_syntax,
+    find_analysis_error,
+    get_statement_text,
     parse_statement,
-    place_in_text,
     substitute_variables,
-    text_of,
+    underline_in_text,
 )
-from rowdelta.spark.store_assignment import ansi_cast, can_store, sql_type
+from rowdelta.spark.store_assignment import can_store, cast_strictly, write_sql_type
 from rowdelta.spark.syntax_tree import Node
-from rowdelta.spark.threads import Errand, drop
+from rowdelta.spark.threads import PooledTask, cancel_tasks
 from rowdelta.spark.versions import DELTA_PACKAGE, ICEBERG_PACKAGE, check_spark
 
 __all__ = [
@@ -48,75 +70,76 @@ __all__ = [
     "METADATA_COLUMNS",
     "NODE",
     "Conjuncts",
-    "Errand",
     "Gateway",
     "JavaError",
     "MethodHandles",
     "NameRule",
     "NamedTable",
     "Node",
+    "PooledTask",
     "Py4JError",
     "Py4JJavaError",
     "TemporaryView",
-    "analysis_error",
-    "analyzed_plan",
-    "ansi_cast",
     "append_to_name",
-    "arrow_frame",
-    "beside",
+    "cache_frame",
+    "cache_frame_unless_source_cached",
     "can_store",
+    "cancel_tasks",
+    "cast_strictly",
     "check_expression",
     "check_running",
     "check_spark",
     "check_syntax",
     "check_value",
-    "columns_used",
-    "computed_rows",
-    "dotted",
-    "drop",
+    "coalesce_by_size",
+    "convert_to_display_rows",
+    "convert_to_json_values",
+    "convert_to_plain_values",
+    "count_computed_rows",
     "drop_temporary_view",
     "end_jvm",
     "end_work",
+    "estimate_size",
+    "find_analysis_error",
+    "find_columns_used",
     "find_table",
-    "in_few_files",
-    "in_session",
-    "interruptible",
+    "format_value",
+    "get_analyzed_plan",
+    "get_java_schema",
+    "get_spark_error",
+    "get_statement_text",
     "is_missing",
     "is_temporary_view",
-    "java_causes",
-    "java_message",
-    "java_name",
-    "java_schema",
-    "json_values",
-    "kept",
-    "kept_once",
     "kill_jvm",
     "launch_spark",
-    "our_error",
+    "make_frame_from_arrow",
+    "move_to_session",
+    "parse_column",
+    "parse_columns",
     "parse_statement",
-    "place_in_text",
-    "plain_values",
+    "plan_during_job",
+    "quiet_pyspark",
     "quiet_tasks",
     "quote",
     "quote_path",
+    "quote_string",
+    "quote_where_needed",
+    "read_java_causes",
+    "read_java_message",
+    "read_java_name",
     "read_name_rule",
-    "remove_if_empty",
-    "rows_to_show",
+    "remove_at_exit_if_empty",
+    "run_interruptibly",
     "run_sql",
     "select_sql",
-    "shown",
-    "size_in_bytes",
-    "spark_error_of",
     "split_conjuncts",
     "split_name",
-    "sql_column",
-    "sql_columns",
-    "sql_type",
     "stop_if_interrupted",
-    "string_literal",
     "substitute_variables",
-    "text_of",
     "translate_errors",
+    "translate_spark_error",
+    "underline_in_text",
     "unquote",
     "where_sql",
+    "write_sql_type",
 ]

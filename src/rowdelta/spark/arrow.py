@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from rowdelta.errors import FormatError
-from rowdelta.spark.single_values import shown
+from rowdelta.spark.single_values import format_value
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MICROSECONDS: Final = "us"
 
 
-def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+def make_frame_from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
     """Makes a DataFrame of a table: a timestamp with a zone becomes `timestamp`, one without `timestamp_ntz`.
 
     PySpark 4.1 stops at the first empty chunk and omits the rows after it, so the table gets a single chunk.
@@ -37,7 +37,7 @@ def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     return spark.createDataFrame(table, schema)
 
 
-def plain_values(values: pa.Array | pa.ChunkedArray) -> list[Any]:
+def convert_to_plain_values(values: pa.Array | pa.ChunkedArray) -> list[Any]:
     """Converts values to those in Iceberg's metadata: dates become days, times micro- or nanoseconds, structs dicts.
 
     Examples:
@@ -48,7 +48,7 @@ def plain_values(values: pa.Array | pa.ChunkedArray) -> list[Any]:
         values = values.combine_chunks()
     arrow_type = values.type
     if pa.types.is_struct(arrow_type):
-        columns = [plain_values(column) for column in values.flatten()]
+        columns = [convert_to_plain_values(column) for column in values.flatten()]
         rows = [dict(zip(arrow_type.names, row, strict=True)) for row in zip(*columns, strict=True)]
         rows = rows if columns else [{}] * len(values)
         return [row if valid else None for row, valid in zip(rows, values.is_valid().to_pylist(), strict=True)]
@@ -57,7 +57,7 @@ def plain_values(values: pa.Array | pa.ChunkedArray) -> list[Any]:
     return list(values.to_pylist())
 
 
-def rows_to_show(table: pa.Table) -> list[dict[str, Any]]:
+def convert_to_display_rows(table: pa.Table) -> list[dict[str, Any]]:
     """Converts a table to rows of Python values. A column with a date or time that Python lacks becomes text.
 
     Examples:
@@ -73,7 +73,7 @@ def _to_python_values(column: pa.ChunkedArray) -> list[Any]:
         return list(column.to_pylist())
     except (OverflowError, ValueError):
         type_name = "date" if pa.types.is_date(column.type) else "timestamp"
-        return [None if value is None else shown(type_name, value) for value in plain_values(column)]
+        return [None if value is None else format_value(type_name, value) for value in convert_to_plain_values(column)]
 
 
 def _convert_to_microseconds(table: pa.Table) -> pa.Table:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark import StorageLevel
 
-from rowdelta.spark.frames import size_in_bytes
-from rowdelta.spark.gateway import session_id
+from rowdelta.spark.frames import estimate_size
+from rowdelta.spark.gateway import read_session_id
 from rowdelta.spark.generated_sql import where_sql
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ _COMPRESSION: Final = "spark.sql.inMemoryColumnarStorage.compressed"
 _ADAPTIVE: Final = "spark.sql.adaptive.enabled"
 
 
-def kept_once(frame: DataFrame, source: DataFrame) -> AbstractContextManager[DataFrame]:
+def cache_frame_unless_source_cached(frame: DataFrame, source: DataFrame) -> AbstractContextManager[DataFrame]:
     """Caches a frame unless the caller has cached its source: then computing it again gives the same rows."""
     level = source.storageLevel
-    return nullcontext(frame) if level.useMemory and level.useDisk else kept(frame)
+    return nullcontext(frame) if level.useMemory and level.useDisk else cache_frame(frame)
 
 
 @contextmanager
-def kept(frame: DataFrame, *, adapts: bool = True) -> Iterator[DataFrame]:
+def cache_frame(frame: DataFrame, *, adapts: bool = True) -> Iterator[DataFrame]:
     """Caches a frame in memory or on disk while it is used more than once, so that the table is scanned once.
 
     Args:
@@ -66,7 +66,7 @@ def _turn_off(spark: SparkSession, name: str) -> Iterator[None]:
 
     Operations may run side by side in one session: the last one restores the setting.
     """
-    setting = session_id(spark), name
+    setting = read_session_id(spark), name
     with _lock:
         if not _users[setting]:
             _original_values[setting] = spark.conf.get(name) or "true"
@@ -81,7 +81,7 @@ def _turn_off(spark: SparkSession, name: str) -> Iterator[None]:
                 spark.conf.set(name, _original_values.pop(setting))
 
 
-def in_few_files(rows: DataFrame, basis: DataFrame, bytes_per_task: int = _BYTES_PER_TASK) -> DataFrame:
+def coalesce_by_size(rows: DataFrame, basis: DataFrame, bytes_per_task: int = _BYTES_PER_TASK) -> DataFrame:
     """Coalesces rows into as few tasks as their size needs, so that a small change does not write a file per task.
 
     Args:
@@ -89,5 +89,5 @@ def in_few_files(rows: DataFrame, basis: DataFrame, bytes_per_task: int = _BYTES
         basis: The cached frame that they come from; its size is known once it has been computed.
         bytes_per_task: The size in memory for one task.
     """
-    tasks = max(1, math.ceil(size_in_bytes(basis) / bytes_per_task))
+    tasks = max(1, math.ceil(estimate_size(basis) / bytes_per_task))
     return rows.coalesce(min(tasks, _MAX_TASKS))  # for a frame that was not computed, the estimate may be absurdly high

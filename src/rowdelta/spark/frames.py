@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from rowdelta.spark.gateway import Gateway
 
 
-def size_in_bytes(frame: DataFrame) -> int:
+def estimate_size(frame: DataFrame) -> int:
     """Estimates a frame's size, as Spark does; exact for a cached frame that has been computed."""
     java: Any = frame._jdf
     # py4j returns a BigInt as a number or as an object
     return int(str(java.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
 
-def computed_rows(frame: DataFrame) -> int | None:
+def count_computed_rows(frame: DataFrame) -> int | None:
     """Counts the rows of a cached frame that has been computed; None for any other.
 
     A frame keeps its first statistics, even from before it was computed. So this reads those of a new frame over it.
@@ -31,7 +31,7 @@ def computed_rows(frame: DataFrame) -> int | None:
     return int(str(leaves[0].stats().rowCount().get()))
 
 
-def columns_used(frame: DataFrame, *values: Column) -> set[str]:
+def find_columns_used(frame: DataFrame, *values: Column) -> set[str]:
     """Finds the columns of a frame that some expressions read."""
     java: Any = frame.select(*values)._jdf
     used = set()
@@ -40,20 +40,20 @@ def columns_used(frame: DataFrame, *values: Column) -> set[str]:
     return used
 
 
-def in_session(gateway: Gateway, frame: DataFrame) -> DataFrame:
+def move_to_session(gateway: Gateway, frame: DataFrame) -> DataFrame:
     """Moves a frame to another session: the session of a streaming batch does not adapt its plans."""
     java: Any = frame._jdf
     classic = gateway.jvm.org.apache.spark.sql.classic
     return type(frame)(classic.Dataset.ofRows(gateway.session, java.queryExecution().logical()), gateway.spark)
 
 
-def java_schema(frame: DataFrame) -> Any:
+def get_java_schema(frame: DataFrame) -> Any:
     """Returns a frame's schema as a Java object."""
     java: Any = frame._jdf
     return java.schema()
 
 
-def analyzed_plan(frame: DataFrame) -> Any:
+def get_analyzed_plan(frame: DataFrame) -> Any:
     """Returns a frame's analyzed plan, in which every name is resolved, as a Java object."""
     java: Any = frame._jdf
     return java.queryExecution().analyzed()

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from rowdelta.errors import SessionError
 from rowdelta.spark.generated_sql import run_sql
-from rowdelta.spark.jvm_packages import known_packages
+from rowdelta.spark.jvm_packages import get_packages
 from rowdelta.spark.quiet_logs import quiet_pyspark
 from rowdelta.spark.spark_errors import check_running
 from rowdelta.spark.versions import ICEBERG_PACKAGE, check_iceberg, check_spark
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _java_objects: dict[tuple[Any, ...], Any] = {}  # by JVM and name
 
 
-def session_id(spark: SparkSession) -> str:
+def read_session_id(spark: SparkSession) -> str:
     """Returns the id that Spark gives to a session."""
     return str(spark._jsparkSession.sessionUUID())
 
@@ -52,7 +52,7 @@ class Gateway:
         quiet_pyspark()
         check_spark(spark.version)
         self.spark = spark
-        jvm: Any = known_packages(spark._jvm)
+        jvm: Any = get_packages(spark._jvm)
         gateway: Any = spark.sparkContext._gateway
         self.jvm = jvm
         self.session: Any = spark._jsparkSession
@@ -70,7 +70,7 @@ class Gateway:
     @property
     def session_id(self) -> str:
         """An id that no other session of any JVM has; several Python objects may share one session."""
-        return session_id(self.spark)
+        return read_session_id(self.spark)
 
     def _check_iceberg(self) -> str:
         build = self.iceberg.IcebergBuild

@@ -32,13 +32,13 @@ _RESULTS: Final = {
 }
 
 
-def sql_column(text: str) -> Column:
+def parse_column(text: str) -> Column:
     """Parses a generated expression into a column."""
     spark = _find_running_spark()
     return classic.Column(spark.expressions.column(spark.parse("parseExpression", text)))
 
 
-def sql_columns(texts: Sequence[str]) -> list[Column]:
+def parse_columns(texts: Sequence[str]) -> list[Column]:
     """Parses generated expressions, each with an alias. One call for all takes a fraction of the time."""
     if not texts:
         return []
@@ -56,7 +56,7 @@ def select_sql(frame: DataFrame, *texts: str) -> DataFrame:
 
 def where_sql(frame: DataFrame, text: str) -> DataFrame:
     """Runs `frame.where()` with a generated predicate."""
-    return DataFrame(_to_java(frame).filter(_to_java(sql_column(text))), frame.sparkSession)
+    return DataFrame(_to_java(frame).filter(_to_java(parse_column(text))), frame.sparkSession)
 
 
 def run_sql(spark: SparkSession, text: str) -> DataFrame:

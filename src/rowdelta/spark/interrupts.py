@@ -28,7 +28,7 @@ _LONGEST_WAIT_SECONDS: Final = 10.0
 _interrupted: set[threading.Thread] = set()
 
 
-def interruptible(
+def run_interruptibly(
     gateway: Gateway,
     work: Callable[[], Result],
     *,

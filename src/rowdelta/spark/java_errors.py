@@ -10,19 +10,19 @@ from pyspark.errors import PySparkException
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["JavaError", "Py4JError", "Py4JJavaError", "java_causes", "java_message", "java_name"]
+__all__ = ["JavaError", "Py4JError", "Py4JJavaError", "read_java_causes", "read_java_message", "read_java_name"]
 
 JavaError = (Py4JJavaError, PySparkException)
 _MAX_CAUSES: Final = 20  # causes can form a cycle
 
 
-def java_name(error: BaseException) -> str:
+def read_java_name(error: BaseException) -> str:
     """Returns the simple class name of the Java exception behind an error, or of the error itself."""
     java: Any = getattr(error, "java_exception", None)
     return str(java.getClass().getSimpleName()) if java is not None else type(error).__name__
 
 
-def java_causes(error: BaseException) -> Iterator[tuple[str, str]]:
+def read_java_causes(error: BaseException) -> Iterator[tuple[str, str]]:
     """Yields the class names and messages of the Java exception behind an error and of all its causes.
 
     It ends early if the JVM no longer answers. A PySpark exception keeps the Java exception in another attribute.
@@ -39,8 +39,8 @@ def java_causes(error: BaseException) -> Iterator[tuple[str, str]]:
         yield name_and_message
 
 
-def java_message(error: BaseException) -> str:
+def read_java_message(error: BaseException) -> str:
     """Returns the first line of the message of the Java exception behind an error."""
     java: Any = getattr(error, "java_exception", None)
     text = str((java.getMessage() if java is not None else None) or error).strip()
-    return text.splitlines()[0] if text else java_name(error)
+    return text.splitlines()[0] if text else read_java_name(error)

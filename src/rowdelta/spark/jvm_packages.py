@@ -45,7 +45,7 @@ _FREQUENT_NAMES: Final = (
 _packages: dict[Any, Package] = {}  # by JVM
 
 
-def known_packages(view: Any) -> Package:
+def get_packages(view: Any) -> Package:
     """Returns the packages of a JVM, given PySpark's view of it.
 
     PySpark looks up the same few classes again and again, each time in all jars. The view caches them too.

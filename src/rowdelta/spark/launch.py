@@ -41,7 +41,7 @@ def launch_spark(settings: dict[str, str]) -> SparkSession:
     _end_stopped_jvm()
     conf = SparkConf(loadDefaults=True).setAll(list(settings.items()))
     if not conf.contains("spark.sql.warehouse.dir"):  # Spark creates it for its own tables; few sessions have any
-        remove_if_empty(Path("spark-warehouse").absolute())
+        remove_at_exit_if_empty(Path("spark-warehouse").absolute())
     output = _StartupOutput()
     # In a separate process session, Ctrl-C does not reach the processes that start the JVM, and one signal ends them.
     options = {"stderr": output.write_end, "start_new_session": True}
@@ -68,7 +68,7 @@ def launch_spark(settings: dict[str, str]) -> SparkSession:
     return spark
 
 
-def remove_if_empty(folder: Path) -> None:
+def remove_at_exit_if_empty(folder: Path) -> None:
     """Removes a folder at the end of the process if it does not exist yet and is empty by then."""
 
     def remove() -> None:

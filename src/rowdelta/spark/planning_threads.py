@@ -16,7 +16,7 @@ JobResult = TypeVar("JobResult")
 Plan = TypeVar("Plan")
 
 
-def beside(gateway: Gateway, job: Callable[[], JobResult], plan: Callable[[], Plan]) -> tuple[JobResult, Plan]:
+def plan_during_job(gateway: Gateway, job: Callable[[], JobResult], plan: Callable[[], Plan]) -> tuple[JobResult, Plan]:
     """Runs a job in this thread, where an interrupt reaches it, and makes a plan in another thread.
 
     If both fail, it raises the plan's error; an interrupt takes precedence over both.

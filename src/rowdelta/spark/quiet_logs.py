@@ -19,7 +19,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 
-from rowdelta.spark.jvm_packages import known_packages
+from rowdelta.spark.jvm_packages import get_packages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -96,7 +96,7 @@ def quiet_tasks(spark: SparkSession) -> Iterator[None]:
     if spark._jvm is None or not (spark.sparkContext.master or "").startswith("local"):
         yield
         return
-    jvm = known_packages(spark._jvm)
+    jvm = get_packages(spark._jvm)
     with _lock:
         _users[jvm] += 1
         if _users[jvm] == 1:
@@ -156,7 +156,7 @@ def _find_loggers(jvm: Any) -> _Loggers | None:
 
 def find_unread_file(spark: SparkSession, reasons: Sequence[str]) -> str | None:
     """Finds the file that a task could not read for one of some reasons; None if the reader named none."""
-    loggers = None if spark._jvm is None else _loggers.get(known_packages(spark._jvm))
+    loggers = None if spark._jvm is None else _loggers.get(get_packages(spark._jvm))
     if loggers is None:
         return None
     for line in reversed(str(loggers.unread).splitlines()):

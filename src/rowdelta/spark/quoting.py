@@ -36,7 +36,7 @@ def quote_path(parts: Iterable[str]) -> str:
     return ".".join(map(quote, parts))
 
 
-def dotted(parts: Iterable[str]) -> str:
+def quote_where_needed(parts: Iterable[str]) -> str:
     """Joins the parts of a name with dots, and puts in backticks only those that need them.
 
     Examples:
@@ -81,7 +81,7 @@ def append_to_name(name: str, suffix: str) -> str:
     return f"{name[:-1]}{suffix}`" if name.endswith("`") else f"{name}{suffix}"
 
 
-def string_literal(text: str) -> str:
+def quote_string(text: str) -> str:
     r"""Puts text in single quotes, with escapes.
 
     Examples:

@@ -26,7 +26,7 @@ _FRACTION_DIGITS: Final = {
 _MAX_FOUR_DIGIT_YEAR: Final = 9999
 
 
-def json_values(types: Sequence[str], values: Sequence[Any]) -> list[Any]:
+def convert_to_json_values(types: Sequence[str], values: Sequence[Any]) -> list[Any]:
     """Converts partition values to the JSON form of the Iceberg spec; text stays text.
 
     Examples:
@@ -38,7 +38,7 @@ def json_values(types: Sequence[str], values: Sequence[Any]) -> list[Any]:
     return [_to_json(type_name, value) for type_name, value in zip(types, values, strict=True)] if values else []
 
 
-def shown(type_name: str, value: Any) -> str:
+def format_value(type_name: str, value: Any) -> str:
     """Formats a partition value for people.
 
     Examples:

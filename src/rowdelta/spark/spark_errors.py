@@ -18,7 +18,7 @@ from pyspark.errors import (
 )
 
 from rowdelta.errors import InputError, RowDeltaError, SessionError
-from rowdelta.spark.java_errors import java_causes
+from rowdelta.spark.java_errors import read_java_causes
 from rowdelta.spark.metadata_columns import METADATA_COLUMNS
 from rowdelta.spark.quiet_logs import find_unread_file
 from rowdelta.spark.quoting import quote, split_name, unquote
@@ -79,12 +79,12 @@ def translate_errors(spark: SparkSession) -> Iterator[None]:
             raise _make_stopped_error() from None
         if isinstance(error, (AttributeError, AssertionError)):
             raise
-        translated = our_error(error, spark)
+        translated = translate_spark_error(error, spark)
         setattr(translated, _SPARK_ERROR, error)
         raise translated from None
 
 
-def spark_error_of(error: RowDeltaError) -> PySparkException | None:
+def get_spark_error(error: RowDeltaError) -> PySparkException | None:
     """Returns the PySpark error that an error was translated from; None if there is none."""
     original = getattr(error, _SPARK_ERROR, None)
     return original if isinstance(original, PySparkException) else None
@@ -111,22 +111,22 @@ def _make_stopped_error() -> SessionError:
     )
 
 
-def our_error(error: Exception, spark: SparkSession | None = None) -> RowDeltaError:
+def translate_spark_error(error: Exception, spark: SparkSession | None = None) -> RowDeltaError:
     """Translates an error of Spark or Java; given the session, the message also names a file that cannot be read."""
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if condition is not None and condition.startswith("UNRESOLVED_COLUMN"):
-        return _explain_unknown_column(short_message(str(error)))
+        return _explain_unknown_column(shorten_message(str(error)))
     if condition is not None and condition.startswith("MISSING_ATTRIBUTES"):
         return InputError(
-            f"a Column belongs to another DataFrame: {short_message(str(error))}",
+            f"a Column belongs to another DataFrame: {shorten_message(str(error))}",
             hint="name the column instead: F.col('status'), or SQL text",
         )
     if condition == "AMBIGUOUS_REFERENCE":
-        return InputError(short_message(str(error)), hint="put the alias before the name, as in t.id or s.id")
+        return InputError(shorten_message(str(error)), hint="put the alias before the name, as in t.id or s.id")
     if isinstance(error, _WRONG_INPUT):
-        return InputError(short_message(str(error)))
+        return InputError(shorten_message(str(error)))
     if isinstance(error, PySparkException) and (error.getSqlState() or "").startswith(_DATA_EXCEPTION):
-        return InputError(short_message(str(error)))
+        return InputError(shorten_message(str(error)))
     return RowDeltaError(_describe_failure(error, spark))
 
 
@@ -165,16 +165,16 @@ def _is_hidden(name: str) -> bool:
 
 def _describe_failure(error: Exception, spark: SparkSession | None) -> str:
     """Names the first exception that is more than a wrapper, and the root cause."""
-    chain = list(java_causes(error))
+    chain = list(read_java_causes(error))
     causes = [(name, text) for name, text in chain if text and not _WRAPPER.match(text)]
     if not causes:
-        return short_message(str(error), getattr(error, "_stackTrace", None) or str(error))
+        return shorten_message(str(error), getattr(error, "_stackTrace", None) or str(error))
     (name, text), (root, reason) = causes[0], causes[-1]
     message = f"a Spark job failed: {name}: {text}" if _is_from_job(chain) else f"{name}: {text}"
     file = None if spark is None else find_unread_file(spark, [text for _, text in causes])
     if file is not None and file not in message:
         message = f"cannot read {file}: {name}: {text}"
-    return short_message(message if reason in text else f"{message}\nbecause of {root}: {reason}")
+    return shorten_message(message if reason in text else f"{message}\nbecause of {root}: {reason}")
 
 
 def _is_from_job(chain: Sequence[tuple[str, str]]) -> bool:
@@ -182,7 +182,7 @@ def _is_from_job(chain: Sequence[tuple[str, str]]) -> bool:
     return any(_SPARK_EXCEPTION.fullmatch(name) or "Job aborted" in text for name, text in chain)
 
 
-def short_message(text: str, trace: str = "") -> str:
+def shorten_message(text: str, trace: str = "") -> str:
     r"""Shortens the message of an error, and adds the last cause of a Java stack trace.
 
     Examples:

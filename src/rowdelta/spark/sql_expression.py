@@ -12,8 +12,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.spark.spark_errors import short_message
-from rowdelta.spark.sql_parser import parse_expression, place_in_text
+from rowdelta.spark.spark_errors import shorten_message
+from rowdelta.spark.sql_parser import parse_expression, underline_in_text
 
 if TYPE_CHECKING:
     from rowdelta.spark.gateway import Gateway
@@ -56,7 +56,7 @@ def check_expression(gateway: Gateway, expression: object, role: str) -> str | C
         parsed: Any = gateway.session.sessionState().sqlParser().parseExpression(expression)
     except ParseException as error:
         raise InputError(
-            f"{role} is not a SQL expression: {short_message(str(error))}", hint="it must be one whole expression"
+            f"{role} is not a SQL expression: {shorten_message(str(error))}", hint="it must be one whole expression"
         ) from error
     node = str(parsed.nodeName())
     if node in _ALIASES:
@@ -103,7 +103,7 @@ def _refuse_alias(gateway: Gateway, text: str, role: str) -> None:
     if not rest:  # there is no readable tree
         raise InputError(f"{role} is not one whole expression: Spark SQL takes its last word for an alias")
     start, end = rest[0].start, rest[-1].end
-    place = place_in_text(gateway, text, start, end).strip()
+    place = underline_in_text(gateway, text, start, end).strip()
     raise InputError(
         f"{role} is not one whole expression: Spark SQL takes {text[start:end]!r} for an alias\n{place}",
         hint="complete the expression, or remove these words; text values are quoted: 'paid'",

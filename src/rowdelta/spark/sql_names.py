@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from rowdelta.spark.gateway import Gateway
-from rowdelta.spark.quoting import dotted
+from rowdelta.spark.quoting import quote_where_needed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ class NamedTable:
     @property
     def sql(self) -> str:
         """The table's name in SQL, quoted only if needed."""
-        return dotted(self.table)
+        return quote_where_needed(self.table)
 
 
 def find_table(spark: SparkSession, parts: Sequence[str], version: str | int | None = None) -> NamedTable | None:

@@ -65,7 +65,7 @@ def check_syntax(spark: SparkSession, text: str) -> None:
     Gateway(spark).session.sessionState().sqlParser().parsePlan(text)
 
 
-def analysis_error(spark: SparkSession, text: str) -> AnalysisException | None:
+def find_analysis_error(spark: SparkSession, text: str) -> AnalysisException | None:
     """Analyzes a statement without running it; returns Spark's error, with its position in the text, if any."""
     state = Gateway(spark).session.sessionState()
     try:
@@ -76,13 +76,13 @@ def analysis_error(spark: SparkSession, text: str) -> AnalysisException | None:
     return None
 
 
-def text_of(context: Any) -> str:
+def get_statement_text(context: Any) -> str:
     """Returns the whole text of the statement that the context of an error points into."""
     text = context._q.sqlText()  # Spark's own object; PySpark exposes only the part
     return str(text.get()) if text.isDefined() else ""
 
 
-def place_in_text(gateway: Gateway, text: str, start: int, end: int) -> str:
+def underline_in_text(gateway: Gateway, text: str, start: int, end: int) -> str:
     """Formats a part of a text as Spark's errors do: its line and position, and the text with it underlined."""
     some, none = gateway.jvm.scala.Some, gateway.scala_object(gateway.jvm.scala, "None")
     line, position = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start) - 1

@@ -22,7 +22,7 @@ def can_store(gateway: Gateway, value: DataType, column: DataType) -> bool:
     return bool(cast.canANSIStoreAssign(types.fromJson(value.json()), types.fromJson(column.json())))
 
 
-def ansi_cast(gateway: Gateway, value: Column, column: DataType) -> Column:
+def cast_strictly(gateway: Gateway, value: Column, column: DataType) -> Column:
     """Casts a value and fails if it does not fit, even in a session with `spark.sql.ansi.enabled` off."""
     source: Any = value
     jvm, node = gateway.jvm, source._jc.node()
@@ -33,6 +33,6 @@ def ansi_cast(gateway: Gateway, value: Column, column: DataType) -> Column:
     return classic.Column(cast)
 
 
-def sql_type(frame: DataFrame, name: str) -> str:
+def write_sql_type(frame: DataFrame, name: str) -> str:
     """Writes a column's type in SQL; names inside structs are quoted."""
     return str(frame._jdf.schema().apply(name).dataType().sql())

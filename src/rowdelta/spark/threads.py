@@ -19,7 +19,7 @@ _THREADS: Final = 8
 _pool: Final = ThreadPoolExecutor(_THREADS, thread_name_prefix="rowdelta-files")
 
 
-class Errand(Generic[Result]):
+class PooledTask(Generic[Result]):
     """A task that the pool or the caller runs, whichever is first, so that no caller waits for a busy thread.
 
     Examples:
@@ -59,7 +59,7 @@ class Errand(Generic[Result]):
                 self._error = error
 
 
-def drop(errands: Sequence[Errand[Any]]) -> None:
+def cancel_tasks(errands: Sequence[PooledTask[Any]]) -> None:
     """Cancels tasks that have not begun, then waits for the others; in the other order, more would begin."""
     for wait in (False, True):
         for errand in errands:

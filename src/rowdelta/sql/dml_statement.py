@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE as they were written: the target, and the texts of conditions and values."""
+"""A DELETE, UPDATE or MERGE: its target, and the texts of its conditions and values."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import InputError
-from rowdelta.spark import dotted, quote, read_name_rule
-from rowdelta.sql.identifiers import alias_of, name_parts, same
-from rowdelta.sql.live_tables import qualifier_length
+from rowdelta.spark import quote, quote_where_needed, read_name_rule
+from rowdelta.sql.identifiers import are_same_names, read_alias, read_name
+from rowdelta.sql.live_tables import count_qualifier_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from rowdelta._table import Table
     from rowdelta.spark import NamedTable, NameRule, Node
     from rowdelta.sql.live_views import LiveViews
-    from rowdelta.sql.references import ColumnName, Survey
+    from rowdelta.sql.references import ColumnName, References
     from rowdelta.sql.statement import Statement
     from rowdelta.sql.text_edits import EditedText
 
 
 @dataclass(frozen=True)
-class Change:
+class DmlStatement:
     """A statement that changes rows of an Iceberg table."""
 
     spark: SparkSession
     statement: Statement
-    found: Survey
+    references: References
     edited: EditedText
     named: NamedTable
     table: Table
@@ -43,21 +43,21 @@ class Change:
 
     @cached_property
     def alias(self) -> str:
-        """What the statement calls its target."""
+        """The name of the target in the statement."""
         return self._given_alias or self.named.qualifier[-1]
 
     @cached_property
     def qualifier(self) -> tuple[str, ...]:
-        """What may stand before a column of the target."""
+        """The qualifier that columns of the target may have."""
         return self.named.qualifier if self._given_alias is None else (self._given_alias,)
 
     @property
     def _given_alias(self) -> str | None:
-        return alias_of(self.node.child("tableAlias"), self.edited.text)
+        return read_alias(self.node.child("tableAlias"), self.edited.text)
 
     @cached_property
     def columns(self) -> frozenset[str]:
-        """The target's columns, as `rule` compares them."""
+        """The target's columns, folded by `rule`."""
         return frozenset(self.rule.fold(column.name) for column in self.table.metadata.schema.fields)
 
     @cached_property
@@ -66,17 +66,17 @@ class Change:
         return read_name_rule(self.spark)
 
     def target_columns(self, node: Node) -> Iterator[tuple[ColumnName, int]]:
-        """The columns of the target that are qualified as such in a part, and the lengths of their qualifiers."""
-        for column in self.found.columns:
+        """Yields the qualified columns of the target in a node, and the lengths of their qualifiers."""
+        for column in self.references.columns:
             if node.start <= column.starts[0] and column.ends[-1] <= node.end:
-                length = qualifier_length(self.rule, column, self.qualifier)
+                length = count_qualifier_parts(self.rule, column, self.qualifier)
                 if length and self.rule.fold(column.parts[length]) in self.columns:
                     yield column, length
 
     def qualify(self, node: Node) -> None:
-        """Puts the target's name before its columns, where the source may have columns of the same name."""
+        """Qualifies columns of the target, because the source may have columns of the same name."""
         qualified = {column for column, _ in self.target_columns(node)}
-        for column in self.found.columns:
+        for column in self.references.columns:
             first = self.rule.fold(column.parts[0])
             inside = node.start <= column.starts[0] and column.ends[-1] <= node.end
             bare = not column.in_query and first not in column.lambda_names and column not in qualified
@@ -84,25 +84,25 @@ class Change:
                 self.edited.replace(column.starts[0], column.starts[0], f"{quote(self.alias)}.")
 
     def use_common_tables(self, views: LiveViews) -> None:
-        """Views take the place of the tables of a WITH: conditions are run on their own, without it."""
+        """Replaces the tables of a WITH by views, because conditions run on their own, without the WITH."""
         ctes = self.statement.ctes
         if ctes is None:
             return
-        for reference in self.found.references:
+        for reference in self.references.tables:
             if reference.common_table and reference.start >= ctes.end:
                 name = quote(reference.parts[0])
-                view = views.of_query(f"{self.edited.of(ctes)} SELECT * FROM {name}")
+                view = views.make_query_view(f"{self.edited.take(ctes)} SELECT * FROM {name}")
                 self.edited.replace(reference.start, reference.end, view)
                 if reference.alias_at is not None:
                     self.edited.replace(reference.alias_at, reference.alias_at, f" AS {name}")
 
     def condition(self, node: Node) -> str | None:
-        """The text of a condition that is right below a part, in parentheses; None where there is none."""
-        found = node.child("booleanExpression")
-        return None if found is None else f"({self.edited.of(found)})"
+        """Returns the condition that is a child of a node, in parentheses; None if there is none."""
+        condition = node.child("booleanExpression")
+        return None if condition is None else f"({self.edited.take(condition)})"
 
     def assignments(self, node: Node) -> dict[str, str]:
-        """The new values of an `assignmentList`, by column."""
+        """Returns the new values of an `assignmentList`, by column."""
         values: dict[str, str] = {}
         for assignment in node.children_of("assignment"):
             key, value = assignment.children[0], assignment.children[-1]
@@ -113,18 +113,18 @@ class Change:
         return values
 
     def column(self, node: Node) -> str:
-        """The column of the target that is set, without the target's name."""
-        parts = name_parts(node, self.edited.text)
+        """Returns the column of the target that is set, without the target's name."""
+        parts = read_name(node, self.edited.text)
         for length in range(min(len(parts) - 1, len(self.qualifier)), 0, -1):
             if (
-                same(self.rule, parts[:length], self.qualifier[-length:])
+                are_same_names(self.rule, parts[:length], self.qualifier[-length:])
                 and self.rule.fold(parts[length]) in self.columns
             ):
-                return dotted(parts[length:])
-        return dotted(parts)
+                return quote_where_needed(parts[length:])
+        return quote_where_needed(parts)
 
     def value(self, node: Node) -> str:
-        """The text of a new value."""
+        """Returns the text of a new value."""
         if [leaf.word.upper() for leaf in node.leaves()] == ["DEFAULT"] and not self.rule.find("default", self.columns):
             raise InputError("DEFAULT is not known as a value", hint="write the value itself, or NULL")
-        return self.edited.of(node)
+        return self.edited.take(node)

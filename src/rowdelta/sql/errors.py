@@ -1,4 +1,4 @@
-"""Errors of a statement in the words and at the places of the statement as it was written."""
+"""Raises errors with the names and positions of the statement as the user wrote it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.errors import AnalysisException, PySparkException, QueryContextType
 
 from rowdelta.errors import InputError, RowDeltaError
-from rowdelta.spark import Gateway, analysis_error, place_in_text, spark_error_of, text_of
+from rowdelta.spark import Gateway, find_analysis_error, get_spark_error, get_statement_text, underline_in_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,43 +23,43 @@ _PLACE: Final = re.compile(r"line (\d+)(,?) pos (\d+)")
 
 
 @contextmanager
-def as_written(spark: SparkSession, statement: EditedText, changed: EditedText) -> Iterator[None]:
-    """What is wrong with a text that was run in place of a statement, Spark says of the statement itself.
+def locate_errors(spark: SparkSession, statement: EditedText, changed: EditedText) -> Iterator[None]:
+    """Replaces errors of a text that ran in place of a statement by Spark's errors of the statement itself.
 
-    That text has the names of views in it, or is a part of the statement: neither its names nor its positions would
-    mean anything to whoever wrote the statement.
+    That text contains names of views, or is only a part of the statement, so that its names and positions would mean
+    nothing to the user.
 
     Args:
         spark: The session.
-        statement: The statement, values in the place of its parameters.
-        changed: That text with what was changed in it, and the parts of it that were run.
+        statement: The statement, with values in place of its parameters.
+        changed: The text that ran, with its edits and the parts of it that were taken.
     """
     try:
         yield
     except (RowDeltaError, PySparkException) as raised:
-        error = raised if isinstance(raised, PySparkException) else spark_error_of(raised) or raised
+        error = raised if isinstance(raised, PySparkException) else get_spark_error(raised) or raised
         if isinstance(error, (AnalysisException, InputError)):
-            found = analysis_error(spark, statement.all())
-            if found is not None and _is_said_by(found, error):
-                _move_places(found, statement)
-                raise found from None
+            original = find_analysis_error(spark, statement.all())
+            if original is not None and _is_same_error(original, error):
+                _move_places(original, statement)
+                raise original from None
         elif isinstance(error, PySparkException):
-            _tell_place(spark, error, statement, changed)
+            _add_place(spark, error, statement, changed)
         if error is raised:
             raise
         raise error from None
 
 
-def _is_said_by(found: AnalysisException, error: AnalysisException | InputError) -> bool:
-    """Whether Spark finds the same wrong with a statement; of our own errors, a column that is set and is not there."""
-    condition = found.getCondition() or ""
+def _is_same_error(original: AnalysisException, error: AnalysisException | InputError) -> bool:
+    """Whether two errors have the same reason; an error of ours is about a column that is set and does not exist."""
+    condition = original.getCondition() or ""
     if isinstance(error, InputError):
         return condition.startswith("UNRESOLVED_COLUMN")
     return condition == error.getCondition()
 
 
-def _tell_place(spark: SparkSession, error: PySparkException, statement: EditedText, changed: EditedText) -> None:
-    """A value that a condition or an expression fails on: where that stands in the statement."""
+def _add_place(spark: SparkSession, error: PySparkException, statement: EditedText, changed: EditedText) -> None:
+    """Moves the place of a condition or expression that fails on a value to the statement."""
     message = getattr(error, _MESSAGE, None)
     if message is None:
         return
@@ -67,22 +67,22 @@ def _tell_place(spark: SparkSession, error: PySparkException, statement: EditedT
         if context.contextType() is not QueryContextType.SQL:
             continue
         start, end = context.startIndex(), context.stopIndex() + 1
-        place = changed.find(text_of(context), start, end)
+        place = changed.find(get_statement_text(context), start, end)
         if place is not None:
             start, end = statement.origin(place[0]), statement.origin(place[1], is_end=True)
-            shown = place_in_text(Gateway(spark), statement.text, start, end)
-            message = message.replace(context.summary(), shown or context.summary())
+            excerpt = underline_in_text(Gateway(spark), statement.text, start, end)
+            message = message.replace(context.summary(), excerpt or context.summary())
     setattr(error, _MESSAGE, message)
 
 
 def _move_places(error: AnalysisException, statement: EditedText) -> None:
-    """Positions in the statement with its values become those in the statement with its parameters."""
+    """Converts positions in the statement with values to positions in the statement with parameters."""
     message = getattr(error, _MESSAGE, None)
     if message is not None and statement.edits:
-        setattr(error, _MESSAGE, _PLACE.sub(lambda place: _moved(place, statement), message))
+        setattr(error, _MESSAGE, _PLACE.sub(lambda place: _move_place(place, statement), message))
 
 
-def _moved(place: re.Match[str], statement: EditedText) -> str:
+def _move_place(place: re.Match[str], statement: EditedText) -> str:
     lines = statement.all().split("\n")
     line = int(place[1])
     before = statement.text[: statement.origin(sum(len(text) + 1 for text in lines[: line - 1]) + int(place[3]))]

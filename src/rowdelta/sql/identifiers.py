@@ -1,4 +1,4 @@
-"""Names in a statement: their parts, without quotes, and how they compare."""
+"""Reads names in a statement, part by part and without quotes, and compares them."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 _PART_RULES = ("errorCapturingIdentifier", "identifier", "strictIdentifier")
 
 
-def name_parts(node: Node, text: str) -> tuple[str, ...]:
-    """The parts of a dotted name."""
-    return tuple(unquote(text[part.start : part.end]) for part in part_nodes(node))
+def read_name(node: Node, text: str) -> tuple[str, ...]:
+    """Returns the parts of a dotted name."""
+    return tuple(unquote(text[part.start : part.end]) for part in find_parts(node))
 
 
-def part_nodes(node: Node) -> list[Node]:
-    """The identifiers that a dotted name consists of."""
+def find_parts(node: Node) -> list[Node]:
+    """Returns the identifiers of a dotted name."""
     return [child for child in node.children if child.rule in _PART_RULES]
 
 
-def reference_parts(node: Node, text: str) -> tuple[str, ...] | None:
-    """The parts of an `identifierReference`; None for `IDENTIFIER(...)`, whose value only Spark knows."""
+def read_reference(node: Node, text: str) -> tuple[str, ...] | None:
+    """Returns the parts of an `identifierReference`; None for `IDENTIFIER(...)`, which only Spark can evaluate."""
     name = node.child("multipartIdentifier")
-    return None if name is None else name_parts(name, text)
+    return None if name is None else read_name(name, text)
 
 
-def alias_of(node: Node | None, text: str) -> str | None:
-    """The name that a `tableAlias` gives."""
+def read_alias(node: Node | None, text: str) -> str | None:
+    """Returns the name in a `tableAlias`; None if it has none."""
     name = None if node is None else node.child("strictIdentifier")
     return None if name is None else unquote(text[name.start : name.end])
 
 
-def same(rule: NameRule, left: Sequence[str], right: Sequence[str]) -> bool:
+def are_same_names(rule: NameRule, left: Sequence[str], right: Sequence[str]) -> bool:
     """Whether names are equal, part by part."""
     return len(left) == len(right) and all(map(rule.same, left, right))

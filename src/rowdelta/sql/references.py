@@ -1,4 +1,4 @@
-"""Where a statement names tables and columns."""
+"""Finds the tables and columns that a statement names, with their places in the text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.spark import unquote
-from rowdelta.sql.identifiers import part_nodes, reference_parts
+from rowdelta.sql.identifiers import find_parts, read_reference
 
 if TYPE_CHECKING:
     from rowdelta.spark import NameRule, Node
@@ -20,11 +20,11 @@ class Reference:
         parts: The table's name.
         start: Where the name starts.
         end: Where the name and any time travel end.
-        alias_at: Where an alias could be put; None where there is one, or none is allowed.
+        alias_at: Where an alias can be inserted; None if there is one, or none is allowed.
         version: The SQL text after VERSION AS OF.
         timestamp: The SQL text after TIMESTAMP AS OF.
-        from_clause: Where the FROM starts that it belongs to.
-        common_table: Whether it names a part of the WITH that the whole statement starts with.
+        from_clause: Where its FROM starts.
+        common_table: Whether it names a table of the statement's own WITH.
     """
 
     parts: tuple[str, ...]
@@ -45,8 +45,8 @@ class ColumnName:
         parts: The parts of the name.
         starts: Where each part starts.
         ends: Where each part ends.
-        in_query: Whether it stands in a query (inside parentheses, in a change).
-        lambda_names: Names that stand for the arguments of a lambda function here.
+        in_query: Whether it is in a query (of a change: inside parentheses).
+        lambda_names: Names of the arguments of lambda functions around it.
     """
 
     parts: tuple[str, ...]
@@ -57,10 +57,10 @@ class ColumnName:
 
 
 @dataclass
-class Survey:
-    """All that was found."""
+class References:
+    """The tables and columns that a statement names, in the order of the text."""
 
-    references: list[Reference] = field(default_factory=list)
+    tables: list[Reference] = field(default_factory=list)
     columns: list[ColumnName] = field(default_factory=list)
 
 
@@ -76,31 +76,31 @@ class _Scope:
 _ARROW: Final = "->"
 
 
-def survey(node: Node, text: str, rule: NameRule) -> Survey:
-    """Looks through a statement."""
-    return _Surveyor(text, rule).run(node)
+def find_references(node: Node, text: str, rule: NameRule) -> References:
+    """Finds the tables and columns that a statement names."""
+    return _ReferenceFinder(text, rule).run(node)
 
 
-class _Surveyor:
+class _ReferenceFinder:
     def __init__(self, text: str, rule: NameRule) -> None:
         self._text = text
         self._rule = rule
-        self._found = Survey()
+        self._references = References()
         self._waiting: list[tuple[Node, _Scope]] = []
 
-    def run(self, top: Node) -> Survey:
+    def run(self, top: Node) -> References:
         self._waiting.append((top, _Scope()))
         while self._waiting:
             node, scope = self._waiting.pop()
             self._visit(node, scope)
-        self._found.references.sort(key=lambda reference: reference.start)
-        self._found.columns.sort(key=lambda column: column.starts)
-        return self._found
+        self._references.tables.sort(key=lambda reference: reference.start)
+        self._references.columns.sort(key=lambda column: column.starts)
+        return self._references
 
     def _visit(self, node: Node, scope: _Scope) -> None:
         if node.rule in {"relationPrimary", "queryPrimary", "functionTableSubqueryArgument", "dmlStatementNoWith"}:
-            self._note_reference(node, scope)
-        if node.rule == "primaryExpression" and self._note_column(node, scope):
+            self._add_reference(node, scope)
+        if node.rule == "primaryExpression" and self._add_column(node, scope):
             return
         if node.rule == "query":
             scope = replace(scope, in_query=True)
@@ -115,26 +115,25 @@ class _Surveyor:
         self._waiting.extend((child, scope) for child in node.children if child is not ctes)
 
     def _visit_ctes(self, ctes: Node, scope: _Scope) -> _Scope:
-        """Each common table sees those before it, and itself where it is recursive."""
+        """Visits common tables: each sees those before it, and itself if it is recursive."""
         recursive = "RECURSIVE" in ctes.tokens()
         for named in ctes.children_of("namedQuery"):
             name = self._rule.fold(unquote(self._slice(named.children[0])))
-            known = {name}
             after = (
-                replace(scope, inner_ctes=scope.inner_ctes | known)
+                replace(scope, inner_ctes=scope.inner_ctes | {name})
                 if scope.in_query
-                else replace(scope, outer_ctes=scope.outer_ctes | known, inner_ctes=scope.inner_ctes - known)
+                else replace(scope, outer_ctes=scope.outer_ctes | {name}, inner_ctes=scope.inner_ctes - {name})
             )
             self._waiting.extend((child, after if recursive else scope) for child in named.children)
             scope = after
         return scope
 
-    def _note_reference(self, node: Node, scope: _Scope) -> None:
+    def _add_reference(self, node: Node, scope: _Scope) -> None:
         names = list(node.children_of("identifierReference"))
         aliases = list(node.children_of("tableAlias"))
         if node.rule == "dmlStatementNoWith":  # the target is not read; the source of MERGE is
             names, aliases = names[1:], aliases[1:]
-        parts = reference_parts(names[0], self._text) if names else None
+        parts = read_reference(names[0], self._text) if names else None
         if parts is None or node.child("optionsClause") is not None:  # options are for Iceberg's own reader
             return
         only = self._rule.fold(parts[0]) if len(parts) == 1 else None
@@ -147,7 +146,7 @@ class _Surveyor:
             version, timestamp = (self._slice(last), None) if last.rule == "version" else (None, self._slice(last))
             end = temporal.end
         bare = bool(aliases) and not aliases[0].children
-        self._found.references.append(
+        self._references.tables.append(
             Reference(
                 parts=parts,
                 start=names[0].start,
@@ -160,11 +159,11 @@ class _Surveyor:
             )
         )
 
-    def _note_column(self, node: Node, scope: _Scope) -> bool:
-        parts = self._qualified_star(node) or self._dotted(node)
+    def _add_column(self, node: Node, scope: _Scope) -> bool:
+        parts = self._find_star_parts(node) or self._find_dotted_parts(node)
         if parts is None:
             return False
-        self._found.columns.append(
+        self._references.columns.append(
             ColumnName(
                 parts=tuple(unquote(self._slice(part)) for part in parts),
                 starts=tuple(part.start for part in parts),
@@ -175,13 +174,13 @@ class _Surveyor:
         )
         return True
 
-    def _qualified_star(self, node: Node) -> list[Node] | None:
+    def _find_star_parts(self, node: Node) -> list[Node] | None:
         name, tokens = node.child("qualifiedName"), [child for child in node.children if not child.rule]
         if name is None or [token.word for token in tokens[:2]] != [".", "*"]:
             return None
-        return [*part_nodes(name), tokens[1]]
+        return [*find_parts(name), tokens[1]]
 
-    def _dotted(self, node: Node) -> list[Node] | None:
+    def _find_dotted_parts(self, node: Node) -> list[Node] | None:
         parts: list[Node] = []
         while [child.rule for child in node.children] == ["primaryExpression", "", "identifier"]:
             if node.children[1].word != ".":

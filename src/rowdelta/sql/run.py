@@ -1,4 +1,4 @@
-"""`rd.sql()`: which statements are changed, which are run here, and which are Spark's alone."""
+"""`rd.sql()`: decides which statements rowdelta runs, which read live rows, and which Spark runs as they are."""
 
 from __future__ import annotations
 
@@ -17,50 +17,46 @@ from rowdelta.spark import (
     read_name_rule,
     substitute_variables,
 )
-from rowdelta.sql.delete_update import delete_operation, update_operation
-from rowdelta.sql.dml_statement import Change
-from rowdelta.sql.errors import as_written
-from rowdelta.sql.identifiers import reference_parts
+from rowdelta.sql.dml_statement import DmlStatement
+from rowdelta.sql.errors import locate_errors
+from rowdelta.sql.identifiers import read_reference
 from rowdelta.sql.live_tables import substitute_tables
 from rowdelta.sql.live_views import LiveViews
-from rowdelta.sql.merge import merge_operation
-from rowdelta.sql.parameters import Dialect, bind
-from rowdelta.sql.references import survey
+from rowdelta.sql.parameters import Dialect, bind_parameters
+from rowdelta.sql.references import find_references
 from rowdelta.sql.statement import Statement, classify
 from rowdelta.sql.text_edits import EditedText
+from rowdelta.sql.to_operation import to_operation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from rowdelta.change import Operation, Result
+    from rowdelta.change import Result
     from rowdelta.spark import NamedTable
-
-_OPERATIONS = {"DELETE": delete_operation, "UPDATE": update_operation, "MERGE": merge_operation}
 
 
 def sql(spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] | None = None) -> DataFrame:
-    """Runs one statement of Spark SQL, with rowdelta where rowdelta does better.
+    """Runs one statement of Spark SQL; rowdelta changes Iceberg tables and reads their live rows.
 
-    DELETE, UPDATE and MERGE of an Iceberg table are run by `Table.delete()`, `Table.update()` and `Table.merge()`.
-    Wherever else a statement reads an Iceberg table that has equality deletes, it sees the live rows; and where Iceberg
-    would apply its filters wrongly, as in null partitions, Spark applies them. All other statements go to Spark as
-    they are.
+    `Table.delete()`, `Table.update()` and `Table.merge()` run DELETE, UPDATE and MERGE of an Iceberg table. Any other
+    statement that reads an Iceberg table with equality deletes sees the live rows. Where Iceberg would apply filters
+    wrongly, as in null partitions, Spark applies them. All other statements go to Spark as they are.
 
     Args:
-        spark: The session; its current catalog and namespace count.
+        spark: The session; its current catalog and namespace apply.
         text: One statement.
         args: Values for `:name` (a dictionary) or `?` (a list).
 
     Returns:
-        What Spark returns. A change that rowdelta makes returns one row: `rows_deleted` (null where it is not known),
-        `rows_inserted`, `rows_updated`, and `snapshot_id` (null when nothing changed). EXPLAIN of one returns its plan.
+        What Spark returns. A change by rowdelta returns one row: `rows_deleted` (null if rows were not counted),
+        `rows_inserted`, `rows_updated`, and `snapshot_id` (null if nothing changed). EXPLAIN of it returns its plan.
 
     Raises:
-        ParseException: Spark's own, for a statement that is wrong, with the position in the text.
-        AnalysisException: Spark's own as well, for names that are not there.
-        InputError: A change that makes no sense for the table.
+        ParseException: Spark's own, for a syntax error, with the position in the text.
+        AnalysisException: Spark's own, for names that do not exist.
+        InputError: The change is not possible for the table.
 
     Examples:
         >>> rd.sql(spark, "UPDATE lake.db.orders SET amount = 0 WHERE id = 4").select("rows_updated").show()
@@ -77,59 +73,59 @@ def sql(spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] 
         +---+------+------+
     """
     written = EditedText(substitute_variables(spark, text))
-    statement = _statement(spark, written.text)
+    statement = _parse(spark, written.text)
     if statement is not None and args:
-        bind(written, statement.node, args, Dialect.of(spark))
-        statement = _statement(spark, written.all())
+        bind_parameters(written, statement.node, args, Dialect.read(spark))
+        statement = _parse(spark, written.all())
     if statement is None:
-        return spark.sql(text, args=_for_spark(args))
+        return spark.sql(text, args=_copy_args(args))
     bound = written.all()
-    target = _target(spark, statement, bound)
-    found, edited = survey(statement.node, bound, read_name_rule(spark)), EditedText(bound)
-    as_stored = any(column.parts[-1].lower() in METADATA_COLUMNS for column in found.columns)
-    with closing(LiveViews(spark, as_stored=as_stored)) as views, as_written(spark, written, edited):
+    target = _open_target(spark, statement, bound)
+    references, edited = find_references(statement.node, bound, read_name_rule(spark)), EditedText(bound)
+    as_stored = any(column.parts[-1].lower() in METADATA_COLUMNS for column in references.columns)
+    with closing(LiveViews(spark, as_stored=as_stored)) as views, locate_errors(spark, written, edited):
         if target is None:
-            substitute_tables(spark, found, edited, views)
+            substitute_tables(spark, references, edited, views)
             return spark.sql(edited.all())
         check_syntax(spark, bound)
-        substitute_tables(spark, found, edited, views)
+        substitute_tables(spark, references, edited, views)
         named, opened = target
-        change = Change(spark, statement, found, edited, named, opened)
+        change = DmlStatement(spark, statement, references, edited, named, opened)
         change.use_common_tables(views)
-        operation: Operation[Any] = _OPERATIONS[statement.verb](change)
+        operation = to_operation(change)
         if statement.explain:
-            return _one_row(spark).select(F.lit(str(operation.plan())).alias("plan"))
-        return _numbers(spark, operation.execute())
+            return _make_row(spark).select(F.lit(str(operation.plan())).alias("plan"))
+        return _make_result_row(spark, operation.execute())
 
 
-def _for_spark(args: Mapping[str, Any] | Sequence[Any] | None) -> dict[str, Any] | list[Any] | None:
+def _copy_args(args: Mapping[str, Any] | Sequence[Any] | None) -> dict[str, Any] | list[Any] | None:
     if args is None:
         return None
     return dict(args) if isinstance(args, Mapping) else list(args)
 
 
-def _statement(spark: SparkSession, text: str) -> Statement | None:
+def _parse(spark: SparkSession, text: str) -> Statement | None:
     root = parse_statement(spark, text)
     return None if root is None else classify(root)
 
 
-def _target(spark: SparkSession, statement: Statement, text: str) -> tuple[NamedTable, Table] | None:
-    """The Iceberg table that a statement changes; None where it is Spark's to change or to refuse."""
+def _open_target(spark: SparkSession, statement: Statement, text: str) -> tuple[NamedTable, Table] | None:
+    """Opens the Iceberg table that a statement changes; None if Spark is to change or refuse it."""
     name = None if statement.change is None else statement.change.child("identifierReference")
-    parts = None if name is None else reference_parts(name, text)
+    parts = None if name is None else read_reference(name, text)
     named = None if parts is None else find_table(spark, parts)
     if named is None or named.snapshot_id is not None:
         return None
     opened = table(spark, named.sql, named.branch)
-    # Format version 1 has no delete files; Spark writes its files anew.
+    # Format version 1 has no delete files; Spark rewrites its files.
     return (named, opened) if opened.metadata.format_version > 1 else None
 
 
-def _numbers(spark: SparkSession, result: Result) -> DataFrame:
+def _make_result_row(spark: SparkSession, result: Result) -> DataFrame:
     names = ("rows_deleted", "rows_inserted", "rows_updated", "snapshot_id")
-    return _one_row(spark).select(*(F.lit(getattr(result, name)).cast("bigint").alias(name) for name in names))
+    return _make_row(spark).select(*(F.lit(getattr(result, name)).cast("bigint").alias(name) for name in names))
 
 
-def _one_row(spark: SparkSession) -> DataFrame:
-    """A row that costs no job."""
+def _make_row(spark: SparkSession) -> DataFrame:
+    """Makes one row without a Spark job."""
     return spark.sql("SELECT 1")

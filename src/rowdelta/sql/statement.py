@@ -1,4 +1,4 @@
-"""Which kind of statement a text is, and the parts of it that matter here."""
+"""Classifies a statement, and finds the parts of it that rowdelta changes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Statement:
     """A statement that may read tables.
 
     Attributes:
-        node: The whole of it.
-        explain: Whether it is to be explained only.
+        node: The whole statement.
+        explain: Whether it is an EXPLAIN.
         change: The part after any WITH, if it is DELETE, UPDATE or MERGE.
         ctes: The WITH before such a part.
     """
@@ -34,9 +34,9 @@ class Statement:
 
 
 def classify(root: Node) -> Statement | None:
-    """The statement of a tree; None where a live view could not take a table's place.
+    """Returns the statement of a syntax tree; None if a live view cannot replace a table in it.
 
-    Views, for one, would keep the name of a temporary view that is gone a moment later.
+    A view definition, for example, would keep the name of a temporary view that no longer exists.
     """
     node = root.child("statement")
     explain = False

@@ -1,4 +1,4 @@
-"""Changes to the text of a statement, by offset: all that is not changed stays as it was written."""
+"""Edits the text of a statement by offset; everything else stays as it was written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, order=True)
 class Edit:
-    """Text that takes the place of what stands from `start` to `end`."""
+    """Text that replaces the range from `start` to `end`."""
 
     start: int
     end: int
@@ -20,7 +20,7 @@ class Edit:
 
 @dataclass
 class EditedText:
-    """A text and the changes to it.
+    """A text and its edits.
 
     Examples:
         >>> edited = EditedText("SELECT * FROM a.b, c")
@@ -32,32 +32,32 @@ class EditedText:
 
     text: str
     edits: dict[tuple[int, bool], Edit] = field(default_factory=dict)
-    taken: list[tuple[int, int]] = field(default_factory=list)  # the parts that `of` gave out
+    taken: list[tuple[int, int]] = field(default_factory=list)  # the parts that `take` returned
 
     def replace(self, start: int, end: int, replacement: str) -> None:
-        """Notes a change; a later one at the same place takes over, save that text can be put before a change."""
+        """Adds an edit. It replaces an earlier one at the same place; text can also be inserted before an edit."""
         self.edits[start, start == end] = Edit(start, end, replacement)
 
     def all(self) -> str:
-        """The whole text, changed."""
+        """Returns the whole edited text."""
         return self.between(0, len(self.text))
 
-    def of(self, node: Node) -> str:
-        """The text of a part of the statement, changed."""
+    def take(self, node: Node) -> str:
+        """Returns the edited text of a node."""
         self.taken.append((node.start, node.end))
         return self.between(node.start, node.end)
 
     def find(self, part: str, start: int, end: int) -> tuple[int, int] | None:
-        """Where in the text stands what is from `start` to `end` of a part that `of` gave out.
+        """Finds the range of the text that is from `start` to `end` in a part that `take` returned.
 
-        The part may have been put in parentheses.
+        The part may be in parentheses since.
 
         Examples:
             >>> from rowdelta.spark.syntax_tree import Node
             >>> edited = EditedText("a = :x AND b = 1 / :x")
             >>> edited.replace(4, 6, "1000")
             >>> edited.replace(19, 21, "1000")
-            >>> edited.of(Node("expression", 11, 21))
+            >>> edited.take(Node("expression", 11, 21))
             'b = 1 / 1000'
             >>> edited.find("b = 1 / 1000", 4, 12), edited.find("(b = 1 / 1000)", 5, 13), edited.find("b", 0, 1)
             ((15, 21), (15, 21), None)
@@ -70,7 +70,7 @@ class EditedText:
         return None
 
     def origin(self, offset: int, *, is_end: bool = False) -> int:
-        """Where in the text stands what is at an offset of the changed text, or ends before it.
+        """Converts an offset of the edited text to the offset of the text; of an end, to where it ends.
 
         Examples:
             >>> edited = EditedText("a = :x AND b")
@@ -95,7 +95,7 @@ class EditedText:
         return [edit for edit in sorted(self.edits.values()) if start <= edit.start and edit.end <= end]
 
     def between(self, start: int, end: int) -> str:
-        """A range of the text, changed."""
+        """Returns a range of the text, edited."""
         pieces, at = [], start
         for edit in self._edits(start, end):
             pieces += [self.text[at : edit.start], edit.replacement]

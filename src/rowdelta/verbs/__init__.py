@@ -7,7 +7,8 @@ from rowdelta.verbs.delete import Delete
 from rowdelta.verbs.delete_keys import DeleteKeys, DeleteKeysResult
 from rowdelta.verbs.merge import Merge
 from rowdelta.verbs.update import Update
-from rowdelta.verbs.upsert import Upsert, UpsertResult
+from rowdelta.verbs.upsert import Upsert
+from rowdelta.verbs.upsert_result import UpsertResult
 
 __all__ = [
     "EXACT_TIMES",

@@ -1,4 +1,4 @@
-"""A batch of changes, made to fit a table: the last change of each key, with the table's columns and types."""
+"""A batch of changes, bound to a table: the last change of each key, with the table's columns and types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rowdelta.change import find_default, fits_unchanged, make_row_error, refuse
 from rowdelta.choices import Tie, check_choice
 from rowdelta.errors import InputError
 from rowdelta.read import check_clashes
-from rowdelta.spark import check_expression, columns_used, quote, sql_columns, where_sql
+from rowdelta.spark import check_expression, find_columns_used, parse_columns, quote, where_sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 DELETED: Final = "__rd_deleted"
 _ORDER: Final = "__rd_order"
 _HASH: Final = "__rd_hash"
-# By itself Spark's JSON has times to the millisecond.
+# By default, Spark's JSON has times to the millisecond.
 EXACT_TIMES: Final = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
     "timeZone": "UTC",
 }
 _NO_KEY: Final = "filter such changes out"
-_TIE: Final = "let order_by tell them apart, or say tie='any' where it does not matter which wins"
+_TIE: Final = "add to order_by what distinguishes them, or use tie='any' if either may win"
 
 
 @dataclass(frozen=True)
 class ChangeRules:
-    """How changes are to be understood.
+    """How to read changes.
 
     Attributes:
         key: The columns that identify a row.
-        order_by: What grows from an older change of a key to a newer one in the batch; none where a key comes once.
+        order_by: What grows from an older change of a key to a newer one; empty if a key occurs once in the batch.
         delete_when: Which changes delete their key.
-        tie: What becomes of two different changes of a key that are equally new: `error`, or `any` of them wins.
-        aside: Columns of the changes that do not belong into the table.
+        tie: What happens to two different changes of a key that are equally new: `error`, or `any` of them wins.
+        aside: Columns of the changes that do not belong to the table.
     """
 
     key: tuple[str, ...]
@@ -61,7 +61,7 @@ class ChangeRules:
         tie: Tie,
         aside: Sequence[str] = (),
     ) -> ChangeRules:
-        """Rules from arguments that may be one thing or several."""
+        """Makes rules of arguments that may be one value or several."""
         names = (key,) if isinstance(key, str) else tuple(key)
         if order_by is None:
             return ChangeRules(names, (), delete_when, tie, tuple(aside))
@@ -69,7 +69,7 @@ class ChangeRules:
         return ChangeRules(names, order, delete_when, tie, tuple(aside))
 
     def checked(self, handle: TableHandle) -> ChangeRules:
-        """The same rules, once every text in them is known to be one whole expression."""
+        """Returns the rules after checking that every text in them is one whole expression."""
         for value in self.order_by:
             check_expression(handle.gateway, value, "order_by")
         if self.delete_when is not None:
@@ -79,10 +79,10 @@ class ChangeRules:
 
 @dataclass(frozen=True)
 class ChangeBatch:
-    """Checked changes.
+    """Changes whose columns are bound to those of a table.
 
     Attributes:
-        changes: Every change: columns named as in the table, `DELETED`, and what they are ordered by.
+        changes: All changes: columns named as in the table, `DELETED`, and the values of `order_by`.
         missing: Columns of the table that the changes do not have.
     """
 
@@ -95,33 +95,33 @@ class ChangeBatch:
     tie: Tie
 
     def last(self, changes: DataFrame | None = None) -> DataFrame:
-        """The last change of each key, out of all changes or a kept copy of them."""
-        return _last(self.changes if changes is None else changes, self.key, self.order, self.tie)
+        """Selects the last change of each key, from all changes or a cached copy of them."""
+        return _select_last(self.changes if changes is None else changes, self.key, self.order, self.tie)
 
     def rows(self, last: DataFrame, lineage: Sequence[str], only: Sequence[str] | None = None) -> DataFrame:
-        """The rows to write, given one change of each key; they are new, so they have no lineage.
+        """Selects the rows to write from one change of each key.
 
         Args:
             last: The changes.
-            lineage: Columns that say so.
-            only: The columns of the table to take, all of them by default.
+            lineage: The lineage columns, which are null in new rows.
+            only: The columns of the table to select; by default, all of them.
         """
-        have = last.schema
+        given = last.schema
         values: list[str | Column] = []
         for column in self.handle.metadata.schema.fields:
             if only is not None and column.name not in only:
                 continue
             want = self.types[column.name]
             if column in self.missing:
-                value, kind = find_default(want), want.dataType
-            elif fits_unchanged(column, have[column.name].dataType, want.dataType):
+                value, have = find_default(want), want.dataType
+            elif fits_unchanged(column, given[column.name].dataType, want.dataType):
                 values.append(quote(column.name))
                 continue
             else:
-                value, kind = F.col(quote(column.name)), have[column.name].dataType
-            values.append(store_typed_value(self.handle, column, value, kind, want.dataType).alias(column.name))
-        nothing = sql_columns([f"cast(NULL AS bigint) AS {name}" for name in lineage])
-        return where_sql(last, f"NOT {DELETED}").select(*values, *nothing)
+                value, have = F.col(quote(column.name)), given[column.name].dataType
+            values.append(store_typed_value(self.handle, column, value, have, want.dataType).alias(column.name))
+        no_lineage = parse_columns([f"cast(NULL AS bigint) AS {name}" for name in lineage])
+        return where_sql(last, f"NOT {DELETED}").select(*values, *no_lineage)
 
 
 def bind_changes(
@@ -132,11 +132,11 @@ def bind_changes(
     Args:
         handle: The table.
         changes: The changes.
-        rules: How to understand them.
-        only: The columns to take; left out, all of them, and then those that the table requires must be there.
+        rules: How to read them.
+        only: The columns to bind; by default, all of them, and the changes must have those that the table requires.
 
     Raises:
-        InputError: A column is unknown, or the key is missing, or the rules cannot be followed.
+        InputError: A column is unknown, the key is missing, or the rules cannot be applied.
     """
     check_choice("tie", rules.tie, Tie)
     schema = handle.metadata.schema
@@ -145,13 +145,13 @@ def bind_changes(
     key = [schema.find(name, rule).name for name in rules.key]
     order = [to_column(value) for value in rules.order_by]
     deletes = F.lit(False) if rules.delete_when is None else F.coalesce(to_column(rules.delete_when), F.lit(False))
-    given = _by_table(handle, changes)[0]
+    given = _match_columns(handle, changes)[0]
     wanted = key if only is None else [schema.find(name, rule).name for name in only]
     check_present(handle, changes, [*key, *wanted])
-    strangers = find_unknown_columns(handle, changes, rules)
-    if strangers:
+    unknown = find_unknown_columns(handle, changes, rules)
+    if unknown:
         raise InputError(
-            f"{handle.name} has no column {', '.join(strangers)}",
+            f"{handle.name} has no column {', '.join(unknown)}",
             hint="drop it from the changes, use it in order_by or delete_when, or let merge_schema=True add it to the "
             "table",
         )
@@ -160,7 +160,7 @@ def bind_changes(
         name: refuse_null(F.col(taken[name]), f"a change has no key: column {name!r} is null", _NO_KEY) for name in key
     }
     plain = [name for name in taken if name not in keys]
-    others = dict(zip(plain, sql_columns([f"{taken[name]} AS {quote(name)}" for name in plain]), strict=True))
+    others = dict(zip(plain, parse_columns([f"{taken[name]} AS {quote(name)}" for name in plain]), strict=True))
     frame = changes.select(
         *(keys[name].alias(name) if name in keys else others[name] for name in taken),
         deletes.alias(DELETED),
@@ -180,7 +180,7 @@ def bind_changes(
 
 
 def check_present(handle: TableHandle, changes: DataFrame, names: Sequence[str]) -> None:
-    """Refuses changes that lack one of some columns."""
+    """Refuses changes that lack a column."""
     rule = handle.name_rule
     absent = [name for name in dict.fromkeys(names) if not rule.find(name, changes.columns)]
     if absent:
@@ -190,14 +190,14 @@ def check_present(handle: TableHandle, changes: DataFrame, names: Sequence[str])
         )
 
 
-def _by_table(handle: TableHandle, changes: DataFrame) -> tuple[dict[str, str], list[str]]:
-    """The table's columns that the changes have, and the columns of the changes that the table does not have."""
+def _match_columns(handle: TableHandle, changes: DataFrame) -> tuple[dict[str, str], list[str]]:
+    """Matches columns by name: the source of each column of the table, and columns that the table does not have."""
     rule = handle.name_rule
-    known = {rule.fold(column.name): column.name for column in handle.metadata.schema.fields}
+    by_name = {rule.fold(column.name): column.name for column in handle.metadata.schema.fields}
     given: dict[str, str] = {}
     unknown = []
     for source in changes.columns:
-        name = known.get(rule.fold(source))
+        name = by_name.get(rule.fold(source))
         if name is None:
             unknown.append(source)
         elif name in given:
@@ -208,26 +208,26 @@ def _by_table(handle: TableHandle, changes: DataFrame) -> tuple[dict[str, str], 
 
 
 def find_unknown_columns(handle: TableHandle, changes: DataFrame, rules: ChangeRules) -> list[str]:
-    """Columns of the changes that are neither in the table nor part of the rules."""
+    """Finds columns of the changes that are neither in the table nor used by the rules."""
     rule = handle.name_rule
-    unknown = [name for name in _by_table(handle, changes)[1] if not rule.find(name, rules.aside)]
+    unknown = [name for name in _match_columns(handle, changes)[1] if not rule.find(name, rules.aside)]
     if not unknown:
         return []
     values = [to_column(value) for value in rules.order_by]
     values += [] if rules.delete_when is None else [to_column(rules.delete_when)]
-    used = columns_used(changes, *values) if values else set()
+    used = find_columns_used(changes, *values) if values else set()
     return [name for name in unknown if not rule.find(name, used)]
 
 
-def _last(frame: DataFrame, key: Sequence[str], order: Sequence[str], tie: Tie) -> DataFrame:
-    """The last change of each key. Copies of the same change are one; others that are equally new are a tie."""
+def _select_last(frame: DataFrame, key: Sequence[str], order: Sequence[str], tie: Tie) -> DataFrame:
+    """Selects the last change of each key. Equal changes are one; others that are equally new are a tie."""
     columns = [name for name in frame.columns if name not in order]
     newest = [F.col(name).desc_nulls_last() for name in order]
     of_key = Window.partitionBy(*(quote(name) for name in key))
     is_last = F.row_number().over(of_key.orderBy(*newest, F.col(_HASH))) == 1
-    ranked = frame.withColumn(_HASH, _hash_of(frame, columns)).withColumn("__rd_last", is_last)
+    ranked = frame.withColumn(_HASH, _hash_change(frame, columns)).withColumn("__rd_last", is_last)
     if tie == "error":
-        # Up to the newest there is what is equally new, and without an order all is.
+        # For the newest change, the window holds those that are equally new; without an order, all of them.
         equally_new = of_key.orderBy(*newest) if newest else of_key
         tied = F.max(_HASH).over(equally_new) != F.col(_HASH)
         ranked = ranked.withColumn("__rd_tied", F.col("__rd_last") & tied)
@@ -241,11 +241,11 @@ def _last(frame: DataFrame, key: Sequence[str], order: Sequence[str], tie: Tie) 
     return ranked.select(*(F.col(quote(name)) for name in columns))
 
 
-def _hash_of(frame: DataFrame, columns: Sequence[str]) -> Column:
-    """A hash of a whole change.
+def _hash_change(frame: DataFrame, columns: Sequence[str]) -> Column:
+    """Hashes a whole change.
 
-    Spark's hash leaves nulls out, so they are hashed as well; and it knows no maps and variants, and leaves out nulls
-    inside of structs and arrays, so these go through JSON.
+    Spark's hash skips nulls, so whether a value is null is hashed as well. Inside structs and arrays it skips them too,
+    and it does not support maps and variants: these are hashed as JSON.
     """
     values = []
     for name in columns:

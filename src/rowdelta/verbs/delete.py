@@ -1,4 +1,4 @@
-"""`t.delete()`: rows are deleted where a predicate holds."""
+"""`t.delete()`: deletes the rows that match a predicate."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rowdelta.change import (
     Plan,
     Result,
     Target,
+    change_nothing,
     choose_locator,
     commit_rows,
     describe_mode,
@@ -19,10 +20,9 @@ from rowdelta.change import (
     find_mode,
     open_target,
     read_target_rows,
-    rewrite_files,
-    write_positions,
+    stage_change,
 )
-from rowdelta.iceberg import RowChange, build_row_filter, filter_of, whole_files
+from rowdelta.iceberg import RowChange, build_row_filter, convert_filter, find_whole_files
 from rowdelta.read import Match, find_matching_rows
 from rowdelta.spark import check_expression
 
@@ -48,55 +48,48 @@ class Delete(Operation[Result]):
         self._handle = handle
         self._where = None if where is None else check_expression(handle.gateway, where, "the predicate")
         self._alias = alias
-        self._mode, self._why = find_mode(handle, "delete", mode)
+        self._mode, self._mode_reason = find_mode(handle, "delete", mode)
         self._isolation = find_isolation(handle, "delete", isolation)
 
     def plan(self) -> Plan:
-        """Says how the delete would be done, and which files it would read."""
+        """Says how rows would be deleted, and which files would be read."""
         target = open_target(self._handle)
-        condition = build_row_filter(self._handle, self._where, self._alias)
+        condition = self._bind_predicate()
         title = f"delete from {self._handle.name}"
         if target.snapshot is None:
             return Plan(title, (("rows", "none: the table is empty"),))
-        drops = whole_files(self._handle, target.snapshot.id, condition) is not None
+        drops = find_whole_files(self._handle, target.snapshot.id, condition) is not None
         if drops:
             steps = describe_without_deletes("metadata alone (every row of these files matches)", self._isolation)
         else:
-            steps = describe_mode(self._handle, self._mode, self._why, self._isolation)
+            steps = describe_mode(self._handle, self._mode, self._mode_reason, self._isolation)
         return Plan(title, (*steps, *estimate_scan(self._handle, target.snapshot.id, condition, drops=drops)))
 
     def execute(self) -> Result:
-        """Deletes in one snapshot; where nothing matches there is none."""
+        """Deletes in one snapshot; commits nothing if no row matches."""
         started = time.monotonic()
         target = open_target(self._handle)
-        if target.snapshot is None:
-            build_row_filter(self._handle, self._where, self._alias)  # a wrong predicate is refused all the same
-            return Result(seconds=time.monotonic() - started)
-        assert target.files is not None
-        # Live rows need the keys of equality deletes, which are read for nothing where whole files go.
-        found = None if target.files.equality_deletes else self._matched(target)
-        condition = None if found is None else found.condition
-        if found is None or self._where is None:
-            condition = build_row_filter(self._handle, self._where, self._alias)
-        elif condition is None:
-            condition = filter_of(self._handle, found.rows)
-        whole = whole_files(self._handle, target.snapshot.id, condition)
+        if target.snapshot is None or target.files is None:
+            self._bind_predicate()  # a wrong predicate is an error in an empty table, too
+            return change_nothing(started)
+
+        # Live rows need the keys of equality deletes, which are not read if whole files can be dropped.
+        match = None if target.files.equality_deletes else self._find_rows(target)
+        condition = self._find_condition(match)
+        whole = find_whole_files(self._handle, target.snapshot.id, condition)
         if whole is not None:
             return self._drop_files(target, condition, whole.files, whole.records, started)
-        matched = (self._matched(target, condition) if found is None else found).rows
-        places = choose_locator(target, matched)
-        touched = places.find(matched)
-        deleted = sum(len(file.positions) for file in touched)
+
+        rows = (match or self._find_rows(target, condition)).rows
+        touched = choose_locator(target, rows).find(rows)
         if not touched:
-            return Result(seconds=time.monotonic() - started)
+            return change_nothing(started)
         validation = target.validation(condition, self._isolation, [file.path for file in touched], updates=False)
-        if self._mode == "copy-on-write":
-            change = rewrite_files(target, touched, None, validation)
-        else:
-            change = write_positions(self._handle, target.files, touched).change(validation)
+        change = stage_change(target, self._mode, touched, None, validation)
+        deleted = sum(len(file.positions) for file in touched)
         return commit_rows(self._handle, change, started, deleted=deleted)
 
-    def _matched(self, target: Target, condition: RowFilter | None = None) -> Match:
+    def _find_rows(self, target: Target, condition: RowFilter | None = None) -> Match:
         rows = read_target_rows(target, self._alias)
         if self._where is None:
             return Match(rows, condition)
@@ -109,10 +102,19 @@ class Delete(Operation[Result]):
             condition=condition,
         )
 
+    def _find_condition(self, match: Match | None) -> RowFilter:
+        """Translates the predicate to Iceberg's terms, from the plan of the rows if there is one."""
+        if match is None or self._where is None:
+            return self._bind_predicate()
+        return convert_filter(self._handle, match.rows) if match.condition is None else match.condition
+
+    def _bind_predicate(self) -> RowFilter:
+        return build_row_filter(self._handle, self._where, self._alias)
+
     def _drop_files(self, target: Target, condition: RowFilter, files: int, records: int, started: float) -> Result:
-        """Drops whole files; how many live rows they had is known only where nothing was deleted before."""
+        """Drops whole files; their live rows are counted only if nothing was deleted before."""
         if files == 0:
-            return Result(seconds=time.monotonic() - started)
+            return change_nothing(started)
         assert target.files is not None
         clean = not target.files.position_deletes and not target.files.equality_deletes
         validation = target.validation(condition, self._isolation, [], updates=False)

@@ -1,4 +1,4 @@
-"""`t.delete_keys()`: rows are deleted by key, without looking for them."""
+"""`t.delete_keys()`: deletes rows by key, without looking for them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from rowdelta.change import (
     Operation,
     Plan,
     Result,
-    apply,
     bind_keys,
     check_frame,
+    commit_and_refresh,
+    describe_encodings,
     summarise_key_deletes,
 )
-from rowdelta.encoding import (
-    EncodingChoice,
-    FileContent,
-)
+from rowdelta.encoding import FileContent
 from rowdelta.iceberg import RowChange
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ class DeleteKeysResult(Result):
     """What `delete_keys` did. `rows_deleted` is None: the rows were not looked up.
 
     Attributes:
-        keys: Distinct keys that were noted down; a null counts.
+        keys: Distinct keys that were written; a null counts.
         vectors: Delete files that are equality delete vectors.
         encodings: Delete files by encoding.
         reasons: Why each encoding was chosen.
@@ -83,26 +81,22 @@ class DeleteKeys(Operation[DeleteKeysResult]):
         prepared = self._prepare()
         counts = [batch.statistics.delete_count for batch, _ in prepared.chosen if isinstance(batch, IntegerBatch)]
         counts += [batch.keys.num_rows for batch, _ in prepared.chosen if isinstance(batch, HashedBatch)]
-        known = all(batch is not None for batch, _ in prepared.chosen)
         reason = self._keys.scope_reason
-        whole = f"whole table: {reason}" if reason else "whole table"
-        parts = f"{len(prepared.chosen)} partitions" if known else "by partition"
+        whole_table = f"whole table: {reason}" if reason else "whole table"
+        partitions = f"{len(prepared.chosen)} partitions" if prepared.are_collected else "by partition"
         return Plan(
             f"delete by key from {self._handle.name}",
             (
                 ("key", ", ".join(column.name for column in self._keys.columns)),
-                ("keys", f"{sum(counts):,}" if known else "counted while they are written"),
-                ("scope", whole if self._keys.spec.is_unpartitioned else parts),
+                ("keys", f"{sum(counts):,}" if prepared.are_collected else "counted while they are written"),
+                ("scope", whole_table if self._keys.spec.is_unpartitioned else partitions),
                 ("scan", "none: the rows are not looked up"),
-                *(
-                    ("encoding", f"{choice.encoding.shown(FileContent.EQUALITY)}: {choice.reason}")
-                    for choice in _distinct(prepared)
-                ),
+                *describe_encodings(prepared),
             ),
         )
 
     def execute(self) -> DeleteKeysResult:
-        """Writes the keys down and commits them in one snapshot; an empty batch commits nothing."""
+        """Writes the keys and commits them in one snapshot; an empty batch commits nothing."""
         started = time.monotonic()
         self._handle.refresh()
         self._handle.check_locations()
@@ -111,7 +105,7 @@ class DeleteKeys(Operation[DeleteKeysResult]):
         if not written:
             return DeleteKeysResult(seconds=time.monotonic() - started, reasons=("there are no keys",))
         change = RowChange(deletes=written, summary=summarise_key_deletes(self._handle, written))
-        snapshot = apply(self._handle, change)
+        snapshot = commit_and_refresh(self._handle, change)
         self._prepared = None
         return DeleteKeysResult(
             snapshot_id=snapshot.id,
@@ -124,7 +118,3 @@ class DeleteKeys(Operation[DeleteKeysResult]):
             encodings=dict(Counter(new.encoding.shown(FileContent.EQUALITY) for new in written)),
             reasons=prepared.reasons,
         )
-
-
-def _distinct(prepared: KeyDeletes) -> list[EncodingChoice]:
-    return list({choice.reason: choice for _, choice in prepared.chosen}.values())

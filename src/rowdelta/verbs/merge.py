@@ -1,10 +1,11 @@
-"""`t.merge()`: rows of a source update, delete and insert rows of the table."""
+"""`t.merge()`: updates, deletes and inserts rows of the table by the rows of a source."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rowdelta._deprecated import rename_arguments
 from rowdelta.change import (
     Operation,
     Plan,
@@ -15,9 +16,10 @@ from rowdelta.change import (
 )
 from rowdelta.errors import InputError
 from rowdelta.spark import check_expression, check_value
-from rowdelta.verbs.merge_by_join import MergeRun
 from rowdelta.verbs.merge_clauses import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, select_clauses
 from rowdelta.verbs.merge_condition import parse_on_condition
+from rowdelta.verbs.merge_run import execute_merge, plan_merge
+from rowdelta.verbs.merge_spec import MergeSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Merge(Operation[Result]):
-    """Merges a source into the table. Clauses are tried in the order in which they are added.
+    """Merges a source into the table. The first clause that applies to a row wins.
 
     Examples:
         >>> last = changes.where("seq > 1")  # one change of each key
@@ -64,10 +66,11 @@ class Merge(Operation[Result]):
         self._aliases = aliases
         self._on = parse_on_condition(handle, on, source, aliases)
         self._clauses: list[Clause] = []
-        self._mode, self._why = find_mode(handle, "merge", mode)
+        self._mode, self._mode_reason = find_mode(handle, "merge", mode)
         self._isolation = find_isolation(handle, "merge", isolation)
 
-    def when_matched_update(self, values: Mapping[str, Value], condition: str | Column | None = None) -> Merge:
+    @rename_arguments(condition="where")
+    def when_matched_update(self, values: Mapping[str, Value], where: str | Column | None = None) -> Merge:
         """Sets columns of a row that the source matches.
 
         Examples:
@@ -75,9 +78,10 @@ class Merge(Operation[Result]):
             >>> merge.when_matched_update({"amount": "t.amount + s.amount"}).execute().rows_updated
             1
         """
-        return self._add(Clause(MATCHED, "update", condition), values)
+        return self._add(Clause(MATCHED, "update", where), values)
 
-    def when_matched_update_all(self, condition: str | Column | None = None) -> Merge:
+    @rename_arguments(condition="where")
+    def when_matched_update_all(self, where: str | Column | None = None) -> Merge:
         """Sets every column of a matched row from the source's column of the same name.
 
         Examples:
@@ -85,18 +89,20 @@ class Merge(Operation[Result]):
             >>> merge.when_matched_update_all("t.status <> s.status").execute().rows_updated
             1
         """
-        return self._add(Clause(MATCHED, "update", condition))
+        return self._add(Clause(MATCHED, "update", where))
 
-    def when_matched_delete(self, condition: str | Column | None = None) -> Merge:
+    @rename_arguments(condition="where")
+    def when_matched_delete(self, where: str | Column | None = None) -> Merge:
         """Deletes a matched row.
 
         Examples:
             >>> t.merge(changes, on="id").when_matched_delete().execute().rows_deleted
             2
         """
-        return self._add(Clause(MATCHED, "delete", condition))
+        return self._add(Clause(MATCHED, "delete", where))
 
-    def when_not_matched_insert(self, values: Mapping[str, Value], condition: str | Column | None = None) -> Merge:
+    @rename_arguments(condition="where")
+    def when_not_matched_insert(self, values: Mapping[str, Value], where: str | Column | None = None) -> Merge:
         """Inserts a row for a row of the source that matches none; columns not named get their default, or null.
 
         Examples:
@@ -105,19 +111,21 @@ class Merge(Operation[Result]):
             >>> t.read("id = 7").first()
             Row(id=7, status='late', amount=None)
         """
-        return self._add(Clause(NOT_MATCHED, "insert", condition), values)
+        return self._add(Clause(NOT_MATCHED, "insert", where), values)
 
-    def when_not_matched_insert_all(self, condition: str | Column | None = None) -> Merge:
+    @rename_arguments(condition="where")
+    def when_not_matched_insert_all(self, where: str | Column | None = None) -> Merge:
         """Inserts a row of the source that matches none, column by column of the same name.
 
         Examples:
             >>> t.merge(changes, on="id").when_not_matched_insert_all("s.op <> 'D'").execute().rows_inserted
             1
         """
-        return self._add(Clause(NOT_MATCHED, "insert", condition))
+        return self._add(Clause(NOT_MATCHED, "insert", where))
 
+    @rename_arguments(condition="where")
     def when_not_matched_by_source_update(
-        self, values: Mapping[str, Value], condition: str | Column | None = None
+        self, values: Mapping[str, Value], where: str | Column | None = None
     ) -> Merge:
         """Sets columns of a row that no row of the source matches.
 
@@ -126,16 +134,17 @@ class Merge(Operation[Result]):
             >>> merge.when_not_matched_by_source_update({"amount": "0"}, "t.status = 'void'").execute().rows_updated
             1
         """
-        return self._add(Clause(BY_SOURCE, "update", condition), values)
+        return self._add(Clause(BY_SOURCE, "update", where), values)
 
-    def when_not_matched_by_source_delete(self, condition: str | Column | None = None) -> Merge:
+    @rename_arguments(condition="where")
+    def when_not_matched_by_source_delete(self, where: str | Column | None = None) -> Merge:
         """Deletes a row that no row of the source matches.
 
         Examples:
             >>> t.merge(changes, on="id").when_not_matched_by_source_delete().execute().rows_deleted
             2
         """
-        return self._add(Clause(BY_SOURCE, "delete", condition))
+        return self._add(Clause(BY_SOURCE, "delete", where))
 
     def _add(self, clause: Clause, values: Mapping[str, Value] | None = None) -> Merge:
         gateway, when = self._handle.gateway, f"when {clause.when}"
@@ -150,31 +159,32 @@ class Merge(Operation[Result]):
         return self
 
     def plan(self) -> Plan:
-        """Says what would be done, and which files it would read."""
-        return self._run().plan()
+        """Says what would be done, and which files would be read."""
+        return plan_merge(self._complete())
 
     def execute(self) -> Result:
-        """Merges in one snapshot; where no clause applies to any row there is none."""
-        return self._run().execute()
+        """Merges in one snapshot; commits nothing if no clause applies to a row."""
+        return execute_merge(self._complete())
 
-    def _run(self) -> MergeRun:
-        self._check()
-        return MergeRun(
+    def _complete(self) -> MergeSpec:
+        """Checks the clauses; returns everything that was asked for."""
+        self._check_clauses()
+        return MergeSpec(
             self._handle,
             self._source,
             self._on,
             self._aliases,
             tuple(self._clauses),
             self._mode,
-            self._why,
+            self._mode_reason,
             self._isolation,
         )
 
-    def _check(self) -> None:
+    def _check_clauses(self) -> None:
         if not self._clauses:
             raise InputError("the merge has no clause", hint="add one: .when_matched_update_all()")
-        for kind in (MATCHED, NOT_MATCHED, BY_SOURCE):
-            clauses = [clause for _, clause in select_clauses(self._clauses, kind)]
+        for rows in (MATCHED, NOT_MATCHED, BY_SOURCE):
+            clauses = [clause for _, clause in select_clauses(self._clauses, rows)]
             early = [clause for clause in clauses[:-1] if clause.condition is None]
             if early:
                 raise InputError(

@@ -1,4 +1,4 @@
-"""A merge by one integer column: a bitmap of its source's keys finds rows of the table, before or without a join."""
+"""A merge by one integer column: a bitmap of the source's keys finds rows of the table, before or without a join."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.read import integer_sql, make_key_bits
-from rowdelta.spark import computed_rows, quote, sql_column
+from rowdelta.spark import count_computed_rows, parse_column, quote
 from rowdelta.verbs.merge_condition import write_range
 from rowdelta.verbs.merge_matches import SOURCE
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _KEY: Final = "__rd_key"
 _TYPES: Final = {"long", "int"}
-_KEYS_AT_MOST: Final = 2_000_000  # they are collected
+_MOST_KEYS: Final = 2_000_000  # they are collected
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class KeyLookup:
 
     Attributes:
         keys: The keys, sorted.
-        numbers: The number of the source's row of each key.
+        numbers: For each key, the number of the source's row.
         bits: The keys as a bitmap.
-        range: A predicate that all rows with a key of the source meet.
-        decides: Whether a row matches if it has one of the keys; otherwise it may.
+        range: A predicate that all rows with one of the keys meet.
+        decides: Whether every row with one of the keys matches; otherwise it may.
     """
 
     keys: npt.NDArray[np.int64]
@@ -47,49 +47,49 @@ class KeyLookup:
 
     @property
     def key(self) -> Column:
-        """The key of a row of the table, for `find`."""
-        return sql_column(f"{self.bits.key} AS {_KEY}")
+        """The key of a row of the table, as `find` needs it."""
+        return parse_column(f"{self.bits.key} AS {_KEY}")
 
     def find(self, rows: DataFrame) -> pa.Table:
-        """Rows that `bits` has found, with `SOURCE` in place of their `key`; what matches twice is there twice."""
-        found = rows.toArrow()
-        keys = found[_KEY].to_numpy()
+        """Collects rows that `bits` has found, with `SOURCE` instead of `key`; one that matches twice occurs twice."""
+        pairs = rows.toArrow()
+        keys = pairs[_KEY].to_numpy()
         first = np.searchsorted(self.keys, keys, "left")
         counts = np.searchsorted(self.keys, keys, "right") - first
         assert not len(keys) or counts.min() > 0
         if len(keys) and counts.max() > 1:
             before = np.cumsum(counts) - counts
             place = np.arange(counts.sum()) - np.repeat(before - first, counts)
-            found = found.take(pa.array(np.repeat(np.arange(len(keys)), counts)))
+            pairs = pairs.take(pa.array(np.repeat(np.arange(len(keys)), counts)))
         else:
             place = first
-        return found.drop_columns([_KEY]).append_column(SOURCE, pa.array(self.numbers[place], pa.int64()))
+        return pairs.drop_columns([_KEY]).append_column(SOURCE, pa.array(self.numbers[place], pa.int64()))
 
 
 def can_look_up(handle: TableHandle, source: DataFrame, on: OnCondition) -> bool:
     """Whether a condition compares one integer column with one of the source, of the same type."""
     if len(on.pairs) != 1:
         return False
-    column, right = _pair(handle, on)
+    column, right = _find_pair(handle, on)
     return column.type_name in _TYPES and handle.column_types[column.name].dataType == source.schema[right].dataType
 
 
-def _pair(handle: TableHandle, on: OnCondition) -> tuple[Field, str]:
-    """The column of the table, and the name of the source's."""
+def _find_pair(handle: TableHandle, on: OnCondition) -> tuple[Field, str]:
+    """Finds the column of the table, and the name of the source's column."""
     ((left, right),) = on.pairs.items()
     return handle.metadata.schema.top_level[left], right
 
 
 def is_small(source: DataFrame) -> bool:
-    """Whether the keys of a source can be collected; of one that has not been computed nobody knows."""
-    rows = computed_rows(source)
-    return rows is not None and rows <= _KEYS_AT_MOST
+    """Whether the keys of a source can be collected; False for a source that has not been computed."""
+    rows = count_computed_rows(source)
+    return rows is not None and rows <= _MOST_KEYS
 
 
 def build_lookup(handle: TableHandle, source: DataFrame, on: OnCondition) -> KeyLookup | None:
-    """The keys of a source that `can_look_up`; None where they are too far apart for a bitmap."""
-    column, right = _pair(handle, on)
-    kind = source.schema[right].dataType
+    """Collects the keys of a source; None if they are too far apart for a bitmap."""
+    column, right = _find_pair(handle, on)
+    data_type = source.schema[right].dataType
     key = F.col(quote(right))
     table = source.where(key.isNotNull()).select(key.cast("bigint").alias(_KEY), SOURCE).toArrow()
     keys, numbers = table[_KEY].to_numpy(), table[SOURCE].to_numpy()
@@ -97,5 +97,5 @@ def build_lookup(handle: TableHandle, source: DataFrame, on: OnCondition) -> Key
     bits = make_key_bits(handle.spark, keys[order], integer_sql(column, column.sql))
     if bits is None:
         return None
-    within = write_range(column.name, kind.simpleString(), str(bits.low), str(bits.high))
+    within = write_range(column.name, data_type.simpleString(), str(bits.low), str(bits.high))
     return KeyLookup(keys[order], numbers[order], bits, within, decides=on.is_complete)

@@ -1,4 +1,4 @@
-"""The WHEN clauses of a merge: which applies to a row, and what it makes of it."""
+"""The WHEN clauses of a merge: which one applies to a row, and what it does."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.change import compute_assignments, find_default, name_new_value, to_column
 from rowdelta.errors import InputError
-from rowdelta.iceberg import ambiguous_name
-from rowdelta.spark import quote, sql_column, sql_columns
+from rowdelta.iceberg import ambiguous_name_error
+from rowdelta.spark import parse_column, parse_columns, quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ class Clause:
         when: `MATCHED`, `NOT_MATCHED` or `BY_SOURCE`.
         action: `update`, `delete` or `insert`.
         condition: A further condition, as SQL text or a Column.
-        values: New values by column; None stands for all columns of the source, by name.
+        values: New values by column; None means all columns of the source, by name.
     """
 
     when: str
@@ -45,7 +45,7 @@ class Clause:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it always applies, and sets every column from the source."""
+        """Whether the clause always applies, and sets every column from the source."""
         return self.condition is None and self.values is None
 
     def __str__(self) -> str:
@@ -59,12 +59,12 @@ class Clause:
 
 
 def select_clauses(clauses: Sequence[Clause], *kinds: str) -> list[tuple[int, Clause]]:
-    """The clauses for some kinds of rows, with their numbers."""
+    """Selects the clauses for some kinds of rows, with their numbers."""
     return [(number, clause) for number, clause in enumerate(clauses) if clause.when in kinds]
 
 
 def choose_action(clauses: Sequence[tuple[int, Clause]]) -> Column:
-    """The number of the first clause whose condition holds."""
+    """Computes the number of the first clause whose condition holds."""
     chosen = F.lit(NO_ACTION)
     for number, clause in reversed(clauses):
         condition = F.lit(True) if clause.condition is None else to_column(clause.condition)
@@ -79,27 +79,27 @@ def compute_updates(
     aliases: tuple[str, str],
     source: Sequence[str],
 ) -> list[Column]:
-    """Every column of the table after an update, by the number of the clause in `ACTION`; named by `name_new_value`.
+    """Computes every column of the table after an update, by the clause in `ACTION`; `name_new_value` names them.
 
-    A column that all clauses set is not read, unless it may not be null: then rows without an update keep it.
+    A column that all clauses set is not read, unless it is required: then rows without an update keep their value.
     """
     target_alias, source_alias = aliases
-    wanted = [c.values if c.values is not None else _all(handle, source, source_alias) for _, c in clauses]
+    wanted = [c.values if c.values is not None else _map_all_columns(handle, source, source_alias) for _, c in clauses]
     new = [compute_assignments(handle, rows, values, target_alias) for values in wanted]
-    applies = {number: sql_column(f"{ACTION} = {number}") for number, _ in clauses}
+    applies = {number: parse_column(f"{ACTION} = {number}") for number, _ in clauses}
     columns = handle.metadata.schema.fields
     old = {column.name: f"{quote(target_alias)}.{quote(column.name)}" for column in columns}
     untouched = [name for name in old if not any(name in some for some in new)]
-    kept = sql_columns([f"{old[name]} AS {quote(name_new_value(name))}" for name in untouched])
-    as_it_was = dict(zip(untouched, kept, strict=True))
+    old_values = parse_columns([f"{old[name]} AS {quote(name_new_value(name))}" for name in untouched])
+    unchanged = dict(zip(untouched, old_values, strict=True))
     values = []
     for column in columns:
         by_clause = {number: some.get(column.name) for (number, _), some in zip(clauses, new, strict=True)}
         setting = {number: value for number, value in by_clause.items() if value is not None}
         if not setting:
-            values.append(as_it_was[column.name])
+            values.append(unchanged[column.name])
             continue
-        value = F.lit(None) if len(setting) == len(clauses) and not column.required else sql_column(old[column.name])
+        value = F.lit(None) if len(setting) == len(clauses) and not column.required else parse_column(old[column.name])
         for number, some in setting.items():
             value = F.when(applies[number], some).otherwise(value)
         values.append(value.alias(name_new_value(column.name)))
@@ -109,14 +109,14 @@ def compute_updates(
 def compute_insert(
     handle: TableHandle, source: DataFrame, clause: Clause, source_alias: str, source_columns: Sequence[str]
 ) -> dict[str, Column]:
-    """The value of every column of a new row; a column that is not named gets the table's default, or null."""
-    wanted = clause.values if clause.values is not None else _all(handle, source_columns, source_alias)
+    """Computes every column of a new row; a column that is not named gets the table's default, or null."""
+    wanted = clause.values if clause.values is not None else _map_all_columns(handle, source_columns, source_alias)
     schema, rule = handle.metadata.schema, handle.name_rule
-    found = {name: schema.find(name, rule) for name in wanted}
-    nested = [column.sql for column in found.values() if len(column.path) > 1]
+    columns = {name: schema.find(name, rule) for name in wanted}
+    nested = [column.sql for column in columns.values() if len(column.path) > 1]
     if nested:
         raise InputError(f"an insert cannot set the field {nested[0]} alone", hint="set the whole struct")
-    given = {found[name].name: value for name, value in wanted.items()}
+    given = {columns[name].name: value for name, value in wanted.items()}
     types = handle.column_types
     missing = {
         column.name: find_default(types[column.name])
@@ -126,8 +126,8 @@ def compute_insert(
     return compute_assignments(handle, source, {quote(name): value for name, value in {**given, **missing}.items()})
 
 
-def _all(handle: TableHandle, source: Sequence[str], alias: str) -> dict[str, str | Column]:
-    """Every column of the table, from the source's column of the same name."""
+def _map_all_columns(handle: TableHandle, source: Sequence[str], alias: str) -> dict[str, str | Column]:
+    """Maps every column of the table to the source's column of the same name."""
     rule = handle.name_rule
     by_name = rule.by_name(source)
     columns = [column.name for column in handle.metadata.schema.fields]
@@ -138,5 +138,5 @@ def _all(handle: TableHandle, source: Sequence[str], alias: str) -> dict[str, st
         )
     for name in columns:
         if len(by_name[rule.fold(name)]) > 1:
-            raise ambiguous_name(name, by_name[rule.fold(name)])
+            raise ambiguous_name_error(name, by_name[rule.fold(name)])
     return {quote(name): F.col(f"{quote(alias)}.{quote(by_name[rule.fold(name)][0])}") for name in columns}

@@ -9,8 +9,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import ambiguous_name
-from rowdelta.spark import check_expression, quote, split_conjuncts, string_literal
+from rowdelta.iceberg import ambiguous_name_error
+from rowdelta.spark import check_expression, quote, quote_string, split_conjuncts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ class OnCondition:
 def parse_on_condition(
     handle: TableHandle, on: str | Column | Sequence[str], source: DataFrame, aliases: tuple[str, str]
 ) -> OnCondition:
-    """What a merge was told to match by: a column, several, or a condition."""
+    """Reads what a merge matches by: a column, several columns, or a condition."""
     target_alias, source_alias = aliases
     if isinstance(on, Column):
         return OnCondition(on, {}, is_complete=False)
@@ -60,7 +60,7 @@ def parse_on_condition(
         if not alike:
             raise InputError(f"the source has no column {name!r}", hint=f"its columns are {', '.join(source.columns)}")
         if len(alike) > 1:
-            raise ambiguous_name(name, alike)
+            raise ambiguous_name_error(name, alike)
         pairs[column] = alike[0]
     condition, target, origin = F.lit(True), quote(target_alias), quote(source_alias)
     for left, right in pairs.items():
@@ -71,46 +71,46 @@ def parse_on_condition(
 def _find_pairs(
     handle: TableHandle, on: str, source: DataFrame, aliases: tuple[str, str]
 ) -> tuple[dict[str, str], int]:
-    """The columns that a condition compares as `t.a = s.b`, and how many parts it joins by AND.
+    """Finds the columns that a condition compares as `t.a = s.b`, and counts the parts that it joins by AND.
 
     Any other part only means that fewer files are skipped.
     """
     conjuncts = split_conjuncts(handle.gateway, on)
     rule = handle.name_rule
-    target_names = _unique(rule, [column.name for column in handle.metadata.schema.fields])
-    source_names = _unique(rule, source.columns)
+    target_names = _map_unique(rule, [column.name for column in handle.metadata.schema.fields])
+    source_names = _map_unique(rule, source.columns)
     pairs = {}
     for one, other in conjuncts.equalities:
         for left, right in ((one, other), (other, one)):
-            target = _column_of(rule, left, aliases[0], target_names)
-            origin = _column_of(rule, right, aliases[1], source_names)
+            target = _find_column(rule, left, aliases[0], target_names)
+            origin = _find_column(rule, right, aliases[1], source_names)
             if target is not None and origin is not None:
                 pairs[target] = origin
     return pairs, len(conjuncts.equalities) + conjuncts.others
 
 
-def _column_of(rule: NameRule, parts: tuple[str, ...], alias: str, names: dict[str, str]) -> str | None:
-    """The column that an alias and a name stand for. In a name of more parts, the first may be a struct."""
+def _find_column(rule: NameRule, parts: tuple[str, ...], alias: str, names: dict[str, str]) -> str | None:
+    """Finds the column of an alias and a name. In a name of more parts, the first may be a struct."""
     if len(parts) != 2 or not rule.same(parts[0], alias):  # noqa: PLR2004 - alias and name
         return None
     return names.get(rule.fold(parts[1]))
 
 
-def _unique(rule: NameRule, names: Sequence[str]) -> dict[str, str]:
-    """Names by what the rule makes of them, without those that it takes for each other."""
+def _map_unique(rule: NameRule, names: Sequence[str]) -> dict[str, str]:
+    """Maps folded names to names, without those that fold to the same."""
     return {folded: alike[0] for folded, alike in rule.by_name(names).items() if len(alike) == 1}
 
 
 def find_key_range(handle: TableHandle, source: DataFrame, pairs: dict[str, str]) -> str | None:
-    """A predicate on the table that all rows with a key of the source meet, from the smallest and largest keys."""
+    """Finds a predicate that all rows with a key of the source meet, from the smallest and largest keys."""
     columns, types = handle.metadata.schema.top_level, handle.column_types
     usable = {left: right for left, right in pairs.items() if columns[left].type_name in RANGED}
-    # Other types may compare by a cast, whose order need not be that of the column.
+    # Different types may be compared after a cast, whose order can differ from that of the column.
     same = {left: right for left, right in usable.items() if types[left].dataType == source.schema[right].dataType}
     if not same:
         return None
     extremes = [
-        _text(handle, left, extreme(F.col(quote(right)))).alias(f"{which}{index}")
+        _to_text(handle, left, extreme(F.col(quote(right)))).alias(f"{which}{index}")
         for index, (left, right) in enumerate(same.items())
         for which, extreme in (("low", F.min), ("high", F.max))
     ]
@@ -120,32 +120,34 @@ def find_key_range(handle: TableHandle, source: DataFrame, pairs: dict[str, str]
     for index, left in enumerate(same):
         if row[f"count{index}"] == 0:
             return "false"
-        kind = types[left].dataType.simpleString()
-        parts.append(write_range(left, kind, row[f"low{index}"], row[f"high{index}"]))
+        data_type = types[left].dataType.simpleString()
+        parts.append(write_range(left, data_type, row[f"low{index}"], row[f"high{index}"]))
     return " AND ".join(parts)
 
 
-def write_range(column: str, kind: str, low: str, high: str) -> str:
-    """A predicate on a column of a type, from its least and greatest value as text; Iceberg understands it.
+def write_range(column: str, data_type: str, low: str, high: str) -> str:
+    """Writes a range of a column as a predicate that Iceberg can push down, from its bounds as text.
 
     Examples:
         >>> write_range("id", "bigint", "3", "9")
         '`id` >= 3L AND `id` <= 9L'
     """
-    return f"{quote(column)} >= {_literal(low, kind)} AND {quote(column)} <= {_literal(high, kind)}"
+    return (
+        f"{quote(column)} >= {_write_literal(low, data_type)} AND {quote(column)} <= {_write_literal(high, data_type)}"
+    )
 
 
-def _text(handle: TableHandle, column: str, value: Column) -> Column:
-    """A key as text. Times of the session's zone would be ambiguous where clocks are set back."""
+def _to_text(handle: TableHandle, column: str, value: Column) -> Column:
+    """Writes a key as text. Times in the session's zone would be ambiguous when clocks are set back."""
     if handle.metadata.schema.top_level[column].type_name == "timestamptz":
         value = F.unix_micros(value)
     return F.coalesce(value.cast("string"), F.lit(""))
 
 
-def _literal(text: str, kind: str) -> str:
-    if kind == "timestamp":
+def _write_literal(text: str, data_type: str) -> str:
+    if data_type == "timestamp":
         return f"timestamp_micros({text}L)"
-    if kind in {"bigint", "int"}:
-        return text + ("L" if kind == "bigint" else "")
-    quoted = string_literal(text)
-    return quoted if kind == "string" else f"CAST({quoted} AS {kind})"
+    if data_type in {"bigint", "int"}:
+        return text + ("L" if data_type == "bigint" else "")
+    quoted = quote_string(text)
+    return quoted if data_type == "string" else f"CAST({quoted} AS {data_type})"

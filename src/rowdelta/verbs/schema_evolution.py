@@ -1,4 +1,4 @@
-"""Columns that changes have and a table does not: added to the table."""
+"""Schema evolution: adds the columns that changes have and a table does not, and widens types."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import draft
-from rowdelta.spark import quote, run_sql, sql_type
+from rowdelta.iceberg import open_with_new_columns
+from rowdelta.spark import quote, run_sql, write_sql_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,21 +21,21 @@ _WIDER = {("int", "bigint"), ("float", "double")}
 
 @dataclass(frozen=True)
 class Growth:
-    """What changes need that a table does not have.
+    """What changes need that the schema of a table does not have.
 
     Attributes:
         new: Columns to add.
         wider: `int` and `float` columns of the table whose changes are wider.
-        statements: The same as parts of `ALTER TABLE`.
+        statements: Both, as parts of `ALTER TABLE` statements.
     """
 
     new: tuple[str, ...]
     wider: tuple[str, ...]
     statements: tuple[str, ...]
 
-    def rehearse_on(self, handle: TableHandle, changes: DataFrame) -> TableHandle:
-        """The table as it would be; it is not changed, so that all that is wrong with the changes can show first."""
-        return draft(handle, changes, self.new, self.wider)
+    def draft_table(self, handle: TableHandle, changes: DataFrame) -> TableHandle:
+        """Makes a draft of the table with its new schema; the table itself does not change."""
+        return open_with_new_columns(handle, changes, self.new, self.wider)
 
     def apply(self, handle: TableHandle) -> None:
         """Changes the table's schema."""
@@ -46,20 +46,19 @@ class Growth:
 
 
 def plan_growth(handle: TableHandle, changes: DataFrame, new_columns: Sequence[str]) -> Growth:
-    """What must become of a table's schema before it can take changes."""
+    """Plans how the schema of a table must grow before it can take changes."""
     statements, wider = [], []
     rule = handle.name_rule
     for column in handle.column_types.fields:
-        found = rule.find(column.name, changes.columns)
-        have = changes.schema[found[0]].dataType.simpleString() if found else ""
-        if (column.dataType.simpleString(), have) in _WIDER:
-            statements.append(f"ALTER COLUMN {quote(column.name)} TYPE {have}")
+        names = rule.find(column.name, changes.columns)
+        source_type = changes.schema[names[0]].dataType.simpleString() if names else ""
+        if (column.dataType.simpleString(), source_type) in _WIDER:
+            statements.append(f"ALTER COLUMN {quote(column.name)} TYPE {source_type}")
             wider.append(column.name)
     for name in new_columns:
-        kind = changes.schema[name].dataType.simpleString()
-        if "void" in kind:
+        if "void" in changes.schema[name].dataType.simpleString():
             raise InputError(
                 f"column {name!r} of the changes has no type", hint=f"cast it: col('{name}').cast('string')"
             )
-        statements.append(f"ADD COLUMN {quote(name)} {sql_type(changes, name)}")
+        statements.append(f"ADD COLUMN {quote(name)} {write_sql_type(changes, name)}")
     return Growth(tuple(new_columns), tuple(wider), tuple(statements))

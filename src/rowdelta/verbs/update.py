@@ -1,16 +1,18 @@
-"""`t.update()`: columns get new values where a predicate holds."""
+"""`t.update()`: sets columns of the rows that match a predicate."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
 
+from rowdelta._deprecated import rename_arguments
 from rowdelta.change import (
     REQUIRED_HINT,
     Operation,
     Plan,
     Result,
     Target,
+    change_nothing,
     choose_locator,
     commit_rows,
     compute_assignments,
@@ -21,16 +23,15 @@ from rowdelta.change import (
     name_new_value,
     open_target,
     read_target_rows,
-    replace_rows,
-    rewrite_files,
     select_updated_rows,
+    stage_change,
     to_column,
     translate_row_errors,
 )
 from rowdelta.errors import InputError
-from rowdelta.iceberg import build_row_filter, filter_of
+from rowdelta.iceberg import build_row_filter, convert_filter
 from rowdelta.read import find_matching_rows
-from rowdelta.spark import beside, check_expression, check_value, in_few_files, kept, quote
+from rowdelta.spark import cache_frame, check_expression, check_value, coalesce_by_size, plan_during_job, quote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -57,7 +58,7 @@ class Update(Operation[Result]):
         self._values: dict[str, str | Column] = {}
         self._given: dict[str, Value] = {}
         self._where: str | Column | None = None
-        self._mode, self._why = find_mode(handle, "update", mode)
+        self._mode, self._mode_reason = find_mode(handle, "update", mode)
         self._isolation = find_isolation(handle, "update", isolation)
 
     def set(self, column: str, value: Value) -> Update:
@@ -81,71 +82,66 @@ class Update(Operation[Result]):
         self._values[column] = check_value(self._handle.gateway, value, f"the new value of {column!r}")
         return self
 
-    def where(self, condition: str | Column) -> Update:
+    @rename_arguments(condition="where")
+    def where(self, where: str | Column) -> Update:
         """Updates only the rows that match; a second call narrows the first. `filter` is the same.
 
         Examples:
             >>> t.update().set("amount", "0").where("status = 'new'").filter("id > 1").execute().rows_updated
             1
         """
-        checked = check_expression(self._handle.gateway, condition, "the predicate")
+        checked = check_expression(self._handle.gateway, where, "the predicate")
         self._where = checked if self._where is None else to_column(self._where) & to_column(checked)
         return self
 
     filter = where
 
     def plan(self) -> Plan:
-        """Says what would be set, how, and which files it would read."""
+        """Says what would be set, how, and which files would be read."""
         self._check()
         target = open_target(self._handle)
         title = f"update {self._handle.name}"
-        told = (f"{name} = {value if isinstance(value, str) else repr(value)}" for name, value in self._given.items())
-        steps = (("set", ", ".join(told)),)
-        condition = self._look()
+        texts = (f"{name} = {value if isinstance(value, str) else repr(value)}" for name, value in self._given.items())
+        steps = (("set", ", ".join(texts)),)
+        condition = self._bind()
         if target.snapshot is None:
             return Plan(title, (*steps, ("rows", "none: the table is empty")))
-        mode = describe_mode(self._handle, self._mode, self._why, self._isolation)
+        mode = describe_mode(self._handle, self._mode, self._mode_reason, self._isolation)
         return Plan(title, (*steps, *mode, *estimate_scan(self._handle, target.snapshot.id, condition)))
 
     def execute(self) -> Result:
-        """Updates in one snapshot; where nothing matches there is none."""
+        """Updates in one snapshot; commits nothing if no row matches."""
         self._check()
         started = time.monotonic()
         target = open_target(self._handle)
-        if target.snapshot is None:
-            self._look()
-            return Result(seconds=time.monotonic() - started)
+        if target.files is None:
+            self._bind()
+            return change_nothing(started)
+
         rows = read_target_rows(target, self._alias, with_ids=True)
-        places = choose_locator(target, rows)
-        filtered = self._matched(target, rows)
-        matched = rows if filtered is None else filtered.rows
+        locator = choose_locator(target, rows)
+        match = self._find_rows(target, rows)
         values = compute_assignments(self._handle, rows, self._values, self._alias)
         new = [value.alias(name_new_value(name)) for name, value in values.items()]
         old = [quote(name) for name in target.columns if name not in values] + target.kept_lineage
-        with translate_row_errors(REQUIRED_HINT), kept(places.mark(matched, [*old, *new])) as found:
-            touched, (new_rows, condition) = beside(
+        marked = locator.mark(rows if match is None else match.rows, [*old, *new])
+
+        with translate_row_errors(REQUIRED_HINT), cache_frame(marked) as matched:
+            touched, (new_rows, condition) = plan_during_job(
                 self._handle.gateway,
-                lambda: places.collect(found),
-                lambda: (select_updated_rows(target, found, values), self._condition(filtered)),
+                lambda: locator.collect(matched),
+                lambda: (select_updated_rows(target, matched, values), self._find_condition(match)),
             )
             if not touched:
-                return Result(seconds=time.monotonic() - started)
-            count = sum(len(file.positions) for file in touched)
-            new_rows = in_few_files(new_rows, found)
-            validation = target.validation(condition, self._isolation, [file.path for file in touched], updates=True)
-            if self._mode == "copy-on-write":
-                change = rewrite_files(target, touched, new_rows, validation)
-            else:
-                change = replace_rows(target, touched, new_rows, validation)
-            return commit_rows(self._handle, change, started, updated=count)
+                return change_nothing(started)
+            paths = [file.path for file in touched]
+            validation = target.validation(condition, self._isolation, paths, updates=True)
+            change = stage_change(target, self._mode, touched, coalesce_by_size(new_rows, matched), validation)
+            updated = sum(len(file.positions) for file in touched)
+            return commit_rows(self._handle, change, started, updated=updated)
 
-    def _condition(self, found: Match | None) -> RowFilter:
-        if found is not None and found.condition is not None:
-            return found.condition
-        return filter_of(self._handle, None if found is None else found.rows)
-
-    def _matched(self, target: Target, rows: DataFrame) -> Match | None:
-        """The rows that the predicate finds; None where there is none."""
+    def _find_rows(self, target: Target, rows: DataFrame) -> Match | None:
+        """Finds the rows that match the predicate; None without a predicate."""
         if self._where is None:
             return None
         return find_matching_rows(
@@ -156,8 +152,14 @@ class Update(Operation[Result]):
             again=lambda skipping: read_target_rows(target, self._alias, with_ids=True, skipping=skipping),
         )
 
-    def _look(self) -> RowFilter:
-        """The predicate; what is wrong with it or with a value is found without looking at a row."""
+    def _find_condition(self, match: Match | None) -> RowFilter:
+        """Translates the predicate to Iceberg's terms."""
+        if match is not None and match.condition is not None:
+            return match.condition
+        return convert_filter(self._handle, None if match is None else match.rows)
+
+    def _bind(self) -> RowFilter:
+        """Checks the predicate and the values without reading a row; returns the predicate in Iceberg's terms."""
         rows = self._handle.spark.table(self._handle.full_name)
         rows = rows if self._alias is None else rows.alias(self._alias)
         compute_assignments(self._handle, rows, self._values, self._alias)

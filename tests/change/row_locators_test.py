@@ -10,9 +10,9 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.change import ListedFilesLocator, choose_locator, open_target
-from rowdelta.change.row_positions import PathLocator
-from rowdelta.codec import spark_hashes
-from rowdelta.spark import arrow_frame
+from rowdelta.change.row_locators import PathLocator
+from rowdelta.codec import compute_spark_hashes
+from rowdelta.spark import make_frame_from_arrow
 from tests.support.copies import KINDS, Kind, numbered, numbered_copies
 from tests.support.oracle import assert_same_ids
 from tests.support.tables import create, one_file, stored_files
@@ -33,11 +33,11 @@ MERGES = [
 
 def limits(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     """Makes every table too large for the earlier ways."""
-    positions = importlib.import_module("rowdelta.change.row_positions")
+    target_rows = importlib.import_module("rowdelta.change.target_rows")
     if way != "rows":
-        monkeypatch.setattr(positions, "_ROWS_COLLECTED_AT_MOST", 0)
+        monkeypatch.setattr(target_rows, "_MOST_ROWS_COLLECTED", 0)
     if way == "paths":
-        monkeypatch.setattr(positions, "_FILES_KNOWN_AT_MOST", 0)
+        monkeypatch.setattr(target_rows, "_MOST_FILES_LISTED", 0)
 
 
 def run(pair: Copies, statement: str) -> None:
@@ -85,15 +85,15 @@ def test_every_way_gives_what_iceberg_sql_gives(
 def test_paths_are_hashed_as_spark_hashes_them(spark: SparkSession) -> None:
     stem = "s3://lake/db=x y/größe/日本/\U0001f600%20ü/00001-1-c60b1a69.parquet"
     texts = ["", *(stem[start : start + size] for start in range(len(stem)) for size in range(1, 12)), stem * 40]
-    frame = arrow_frame(spark, pa.table({"path": pa.array(texts)})).selectExpr("path", "hash(path) code")
+    frame = make_frame_from_arrow(spark, pa.table({"path": pa.array(texts)})).selectExpr("path", "hash(path) code")
     found = {row.path: row.code for row in frame.collect()}
-    assert spark_hashes(texts) == [found[text] for text in texts]
+    assert compute_spark_hashes(texts) == [found[text] for text in texts]
 
 
 def test_files_whose_hashes_are_equal_are_numbered(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     with numbered_copies(spark, "region") as pair:
-        positions = importlib.import_module("rowdelta.change.row_positions")
-        monkeypatch.setattr(positions, "spark_hashes", lambda paths: [7] * len(paths))
+        locators = importlib.import_module("rowdelta.change.row_locators")
+        monkeypatch.setattr(locators, "spark_hashes", lambda paths: [7] * len(paths))
         run(pair, "UPDATE {t} SET b = a WHERE id = 3")
         run(pair, "DELETE FROM {t} WHERE a = 2")
         spark.range(0, 40, 5).selectExpr("id", "90 + id AS a").createOrReplaceTempView("numbered_changes")

@@ -1,0 +1,56 @@
+"""The join of a table with the source of a merge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from rowdelta.change import FILE
+from rowdelta.read import MAX_BROADCAST_BYTES, find_matching_pairs
+from rowdelta.spark import estimate_size, quote
+from rowdelta.verbs.merge_clauses import BY_SOURCE
+from rowdelta.verbs.merge_matches import FOUND
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from rowdelta.change import RowLocator, Target
+    from rowdelta.verbs.merge_candidates import Candidates
+    from rowdelta.verbs.merge_spec import MergeSpec
+
+
+def can_broadcast(source: DataFrame) -> bool:
+    """Whether every task can hold the whole source."""
+    return estimate_size(source) <= MAX_BROADCAST_BYTES
+
+
+def join_source(
+    merge: MergeSpec, target: Target, candidates: Candidates, source: DataFrame, *, broadcast: bool
+) -> DataFrame:
+    """Joins rows of the table with the rows of the source that match; these have `FOUND`.
+
+    A merge with clauses for rows that nothing matches keeps all rows of the table.
+    """
+    right = source.withColumn(FOUND, F.lit(True)).alias(merge.aliases[1])
+    if broadcast:
+        right = F.broadcast(right)
+    join_type = "left" if merge.clauses_for(BY_SOURCE) else "inner"
+
+    def join(rows: DataFrame) -> DataFrame:
+        return rows.alias(merge.aliases[0]).join(right, merge.on.condition, join_type)
+
+    rows = _mark_rows(target, candidates)
+    return join(rows) if merge.on.is_complete else find_matching_pairs(merge.handle, rows, join)
+
+
+def name_old_columns(merge: MergeSpec, target: Target, locator: RowLocator) -> list[str]:
+    """Lists what is kept of the old rows, in SQL: where they are, and their ids."""
+    return [f"{quote(merge.aliases[0])}.{name}" for name in (*locator.names, *target.kept_lineage)]
+
+
+def _mark_rows(target: Target, candidates: Candidates) -> DataFrame:
+    """Selects every column that conditions and values may use; Spark does not read the others."""
+    locator = candidates.locator
+    more = [name for name in (FILE, *target.lineage) if name not in locator.names]
+    return locator.mark(candidates.rows, [*map(quote, target.columns), *more])

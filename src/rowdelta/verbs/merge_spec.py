@@ -1,0 +1,55 @@
+"""What a merge was asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rowdelta.verbs.merge_clauses import BY_SOURCE, MATCHED, Clause, select_clauses
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from rowdelta.iceberg import TableHandle
+    from rowdelta.verbs.merge_condition import OnCondition
+
+
+@dataclass(frozen=True)
+class MergeSpec:
+    """A merge whose clauses are complete.
+
+    Attributes:
+        handle: The table.
+        source: The rows to merge.
+        on: When a row of the source matches a row of the table.
+        aliases: What conditions and values call the table and the source.
+        clauses: What happens to rows; the first clause that applies wins.
+        mode: `merge-on-read` or `copy-on-write`.
+        mode_reason: Why this mode.
+        isolation: `serializable` or `snapshot`.
+    """
+
+    handle: TableHandle
+    source: DataFrame
+    on: OnCondition
+    aliases: tuple[str, str]
+    clauses: tuple[Clause, ...]
+    mode: str
+    mode_reason: str
+    isolation: str
+
+    def clauses_for(self, *kinds: str) -> list[tuple[int, Clause]]:
+        """Selects the clauses for some kinds of rows, with their numbers."""
+        return select_clauses(self.clauses, *kinds)
+
+    @property
+    def updates(self) -> list[tuple[int, Clause]]:
+        """The clauses that update rows, with their numbers."""
+        changes = self.clauses_for(MATCHED, BY_SOURCE)
+        return [(number, clause) for number, clause in changes if clause.action == "update"]
+
+    @property
+    def replaces_rows(self) -> bool:
+        """Whether every matched row is replaced by a row of the source, so that no old value is read."""
+        changes = [clause for _, clause in self.clauses_for(MATCHED, BY_SOURCE)]
+        return len(changes) == 1 and changes[0].action == "update" and changes[0].is_plain
