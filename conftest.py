@@ -11,7 +11,7 @@ import pytest
 
 import rowdelta as rd
 from tests.support.examples import Examples
-from tests.support.local_files import without_checksums
+from tests.support.local_files import use_quick_local_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ def spark(warehouse: Path) -> Iterator[SparkSession]:
         "spark.sql.iceberg.executor-cache.enabled": "false",
     }
     session = rd.session(warehouse, delta=True, config=config)
-    without_checksums(session)
+    use_quick_local_files(session)
     session.sql("CREATE NAMESPACE IF NOT EXISTS lake.db")
     yield session
     session.stop()

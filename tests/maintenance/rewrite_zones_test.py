@@ -11,6 +11,7 @@ import rowdelta as rd
 from rowdelta.change import key_batches
 from rowdelta.errors import FormatError, VerificationError
 from rowdelta.spark import make_frame_from_arrow
+from tests.support.shared_files import share
 from tests.support.tables import VECTORS, create, head, stored_files
 from tests.support.zones import DAYS, MICROS, ZONES
 
@@ -86,9 +87,8 @@ def test_partitions_by_times_that_a_zone_skips_or_repeats(
     spark: SparkSession, table_name: str, session_zone: Callable[[str], None], zone: str
 ) -> None:
     table = create(spark, table_name, "id bigint, n timestamp_ntz, t timestamp", "n", version=2)
-    values(spark).select("id", "n", "t").unionAll(values(spark).selectExpr("id + 100", "n", "t")).writeTo(
-        table_name
-    ).append()
+    both = values(spark).select("id", "n", "t").unionAll(values(spark).selectExpr("id + 100", "n", "t"))
+    share(table, "twice", lambda: both)
     gone = spark.table(table_name).where("id < 100").select("id", "n").localCheckpoint()
     session_zone(zone)
     table.delete_keys(gone, ["id", "n"]).execute()

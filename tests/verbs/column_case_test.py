@@ -10,6 +10,7 @@ import rowdelta as rd
 from rowdelta.spark import NameRule
 from tests.support.oracle import assert_same_rows
 from tests.support.settings import settings
+from tests.support.shared_files import share
 from tests.support.tables import EDV, create, head, one_file, stored_files
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def sensitive(spark: SparkSession) -> Iterator[None]:
 @pytest.fixture
 def table(spark: SparkSession, table_name: str, sensitive: None) -> rd.Table:
     made = create(spark, table_name, COLUMNS, properties={**EDV, "write.delete.hash-map.enabled": "true"})
-    one_file(spark, ROWS, COLUMNS).writeTo(table_name).append()
+    share(made, "rows", lambda: one_file(spark, ROWS, COLUMNS))
     return made.refresh()
 
 
