@@ -4,9 +4,9 @@ A test with many parameters is a matrix: version x encoding x key x layout. `mak
 every two values of any two parameters; `make test-all` (`--sample=all`) runs all. The seed changes every day, so that
 the whole matrix gets its turn. A run prints its seed, and `--sample=SEED` repeats it.
 
-`tests/costs.json` has the seconds of one case of each test, and the share of a run that each test gets. A cheap matrix
-runs as a whole, an expensive one covers single values, and a slow test runs every few days. `scripts/test_costs.py`
-writes the file from a run of every case.
+`tests/costs.json` has the seconds of one case of each test, and the share of a run that a case gets. A matrix may take
+the shares of all its cases: a cheap one runs as a whole, a more expensive one covers all pairs of values or all single
+values, and a slow test runs every few days. `scripts/test_costs.py` writes the file from a run of every case.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Costs:
     """The cost of tests.
 
     Attributes:
-        share: The seconds that the sample of one test may take.
+        share: The seconds that a sample may take for each case of the whole test.
         seconds: The seconds of one case, by test. A missing test is cheap or new.
     """
 
@@ -115,25 +115,26 @@ def sample(test: str, cases: Sequence[Factors], seconds: float, share: float, se
         test: The name of the test.
         cases: Its cases.
         seconds: The seconds of one case.
-        share: The seconds that the sample may take. All cases run if they fit, else all pairs of values, else all
-            values, else a few cases. A case that takes longer than the share runs only every second, third, ... seed.
+        share: The seconds that the sample may take for each case. All cases run if they fit, else all pairs of values,
+            else all values, else a few cases. If not even one fits, one runs every second, third, ... seed.
         seed: The number of the sample.
 
     Examples:
         >>> cases = [(a, b, c) for a in range(4) for b in range(4) for c in range(4)]
-        >>> [len(sample("test", cases, seconds, 8.0, seed=1)) for seconds in (0.01, 0.4, 2.0, 5.0)]
+        >>> [len(sample("test", cases, seconds, 1.0, seed=1)) for seconds in (0.5, 2.0, 8.0, 40.0)]
         [64, 19, 4, 1]
         >>> [len(sample("test", [()], 24.0, 8.0, seed)) for seed in range(6)]
         [0, 0, 1, 0, 0, 1]
     """
-    if len(cases) * seconds <= share:
+    if seconds <= share:
         return list(range(len(cases)))
-    turns = math.ceil(seconds / share)
+    allowed = share * len(cases)
+    turns = math.ceil(seconds / allowed)
     if (seed + zlib.crc32(test.encode())) % turns:
         return []
     chosen: list[int] = []
     for strength in (2, 1):
         chosen = cover(cases, strength, seed)
-        if len(chosen) * seconds <= share:
+        if len(chosen) * seconds <= allowed:
             return chosen
-    return chosen[: max(1, int(share / seconds))]
+    return chosen[: max(1, int(allowed / seconds))]
