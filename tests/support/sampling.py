@@ -6,7 +6,7 @@ the whole matrix gets its turn. A run prints its seed, and `--sample=SEED` repea
 
 `tests/costs.json` has the seconds of one case of each test, and the share of a run that a case gets. A matrix may take
 the shares of all its cases: a cheap one runs as a whole, a more expensive one covers all pairs of values or all single
-values, and a slow test runs every few days. `scripts/test_costs.py` writes the file from a run of every case.
+values, and a slow single test runs every few days. `scripts/test_costs.py` writes the file from a run of every case.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ Factors: TypeAlias = tuple[Hashable, ...]
 
 COSTS: Final = Path(__file__).parent.parent / "costs.json"
 ALL: Final = "all"
+_SHORT_SECONDS: Final = 12.0
 SAMPLE: Final = "ROWDELTA_SAMPLE"  # the environment variable that tells tests which sample is run
 
 
@@ -116,7 +117,8 @@ def sample(test: str, cases: Sequence[Factors], seconds: float, share: float, se
         cases: Its cases.
         seconds: The seconds of one case.
         share: The seconds that the sample may take for each case. All cases run if they fit, else all pairs of values,
-            else all values, else a few cases. If not even one fits, one runs every second, third, ... seed.
+            else all values, else a few cases. If not even one fits, a matrix of short cases runs one, and any other
+            test runs one case every second, third, ... seed.
         seed: The number of the sample.
 
     Examples:
@@ -129,7 +131,8 @@ def sample(test: str, cases: Sequence[Factors], seconds: float, share: float, se
     if seconds <= share:
         return list(range(len(cases)))
     allowed = share * len(cases)
-    turns = math.ceil(seconds / allowed)
+    is_short_matrix = len(cases) > 1 and seconds <= _SHORT_SECONDS
+    turns = 1 if is_short_matrix else math.ceil(seconds / allowed)
     if (seed + zlib.crc32(test.encode())) % turns:
         return []
     chosen: list[int] = []
