@@ -1,4 +1,4 @@
-"""Run the benchmarks (`make bench`): compare rowdelta with its peers, and write tables, JSON and pictures."""
+"""Run the benchmarks (`make bench`): compare rowdelta with other systems, and write tables, JSON and pictures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bench.measure import Measure
 
 HERE = Path(__file__).parent
-# The docs show the report of this scale, and it is kept with the code. Reports of other scales are not kept.
+# The docs show the report for this scale, and it is under version control. Reports for other scales are not.
 PUBLISHED = "large"
 
 
@@ -75,14 +75,15 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--scale", choices=SCALES, default="small")
-    parser.add_argument("--only", choices=SECTIONS, nargs="+", metavar="SECTION", help=f"some of {', '.join(SECTIONS)}")
-    help_up_to = f"let the table of `growth` grow up to {growth.SIZES[-1]} times the rows of the scale"
+    help_only = f"the sections to run: {', '.join(SECTIONS)}"
+    parser.add_argument("--only", choices=SECTIONS, nargs="+", metavar="SECTION", help=help_only)
+    help_up_to = f"grow the table of the section `growth` to this size, at most {growth.SIZES[-1]} times the scale"
     parser.add_argument("--rows-up-to", type=int, metavar="ROWS", help=help_up_to)
     return parser.parse_args()
 
 
 def _publish(scale: str, name: str, title: str, measures: list[Measure]) -> list[Path]:
-    """Adds a section to the report of a scale, and writes the report as JSON, text and pictures."""
+    """Adds a section to the report for a scale, and writes the report as JSON, text and pictures."""
     folder = HERE if scale == PUBLISHED else HERE / "out" / scale
     images = HERE.parent / "docs" / "images" if scale == PUBLISHED else folder
     results = folder / "results.json"

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 BIG, SMALL = "lake.bench.big", "lake.bench.little"
 MERGE = UPSERT.format(target=f"{BIG}.branch_fresh", source="bench_changes")
 MERGED_BATCHES = 5
-# The number of warm-up batches, the number of measured batches, and the seconds to wait before each sample of the
-# memory. Spark keeps a hundred generated classes, and each expiry has new plans, so this cache fills up only after 400
-# batches. The memory that Python's allocator holds settles after a thousand.
+# The number of warm-up batches, the number of measured batches, and the seconds to wait before each memory sample.
+# Spark caches a hundred generated classes, and each expiry has new plans, so this cache is full only after 400 batches.
+# The memory that Python's allocator holds is stable after a thousand batches.
 MEMORY_BATCHES = {"small": (20, 40, 0.0), "medium": (100, 200, 65.0), "large": (1000, 500, 65.0)}
 
 
@@ -32,7 +32,7 @@ def run(spark: SparkSession, scale: str, folder: Path) -> list[Measure]:
 
 
 def _new_branch(spark: SparkSession, name: str) -> rd.Table:
-    """Makes a branch that starts at the original state of the table."""
+    """Creates a branch that starts at the original state of the table."""
     return make_branch(spark, name, "fresh")
 
 
@@ -80,7 +80,7 @@ def _stream_batches(spark: SparkSession, folder: str) -> DataFrame:
 
 
 def _measure_stream(spark: SparkSession, count: int, folder: Path) -> Measure:
-    """Measures fifty micro-batches; the peer gets only a few of them, because it takes equally long for each."""
+    """Measures fifty micro-batches. MERGE runs only a few of them, because each one takes the same time."""
     size, batches = max(1_000, count // 1_000), 50
     files = _write_batches(spark, folder / "changes", count, batches, size)
     table = _new_branch(spark, BIG)
@@ -113,7 +113,7 @@ def _measure_stream(spark: SparkSession, count: int, folder: Path) -> Measure:
 
 
 def _measure_memory(scale: str) -> Measure:
-    """Measures how much the driver's memory grows after the warm-up, in a stream that resolves and expires."""
+    """Measures how much the driver's memory grows after the warm-up, in a stream with regular resolve and expire."""
     warm_up, batches, rest = MEMORY_BATCHES[scale]
     samples = measure_memory(warm_up, batches, rest)
     growth = round(sum(min(mb[SAMPLES:]) - min(mb[:SAMPLES]) for mb in samples.values()), 1) + 0.0  # never -0.0

@@ -40,7 +40,7 @@ def run(spark: SparkSession, scale: str, folder: Path) -> list[Measure]:
 
 
 def _sources(spark: SparkSession, count: int) -> tuple[DataFrame, DataFrame]:
-    """Makes two sources: a hundredth of all keys, one in eleven of them new; and a thousand neighbouring keys."""
+    """Creates two sources: a hundredth of all keys, of which one in eleven is new, and a thousand neighbouring keys."""
     step = 100
     merged = rows(spark, 7, count + count // 10, step).cache()
     pruned = rows(spark, count // 2, count // 2 + 1_000).cache()
@@ -53,12 +53,12 @@ def _sources(spark: SparkSession, count: int) -> tuple[DataFrame, DataFrame]:
 
 @dataclass(frozen=True)
 class LowerBound:
-    """The work that no implementation of a change can avoid, done by Spark and Iceberg: scan, then append or commit.
+    """The work that no implementation of a change can avoid: scan, then append or commit. Spark and Iceberg do it.
 
     Attributes:
         name: A description for the report.
-        columns: The columns to read of the rows that change.
-        written: The new rows to append; without any, the commit is empty.
+        columns: The columns to read from the rows that change.
+        written: The new rows to append. If there are none, the commit is empty.
     """
 
     name: str
@@ -77,7 +77,7 @@ class LowerBound:
 
 @dataclass(frozen=True)
 class Case:
-    """A change by rowdelta and the same change in SQL; a short one is repeated more often."""
+    """A change by rowdelta and the same change in SQL. Short changes are repeated more often."""
 
     name: str
     goal: str
@@ -88,7 +88,7 @@ class Case:
 
 
 def _cases(merged: DataFrame, pruned: DataFrame, existing: DataFrame) -> list[Case]:
-    """Lists the changes; `existing` holds the rows of `merged` whose keys are in the table."""
+    """Returns the changes to measure. `existing` holds the rows of `merged` whose keys are in the table."""
     positions, row = ("_file", "_pos"), ("id", *VALUES, "_file", "_pos", "_row_id")
     return [
         Case(
@@ -166,12 +166,12 @@ def _measure_half_update(spark: SparkSession) -> Measure:
 
 
 def python_peers(spark: SparkSession, count: int, folder: Path) -> list[Measure]:
-    """Measures PyIceberg's upsert and delta-rs's merge on a smaller table; skips them if they are not installed."""
+    """Measures PyIceberg's upsert and delta-rs's merge on a smaller table. Skips them if they are not installed."""
     try:
         import deltalake  # noqa: PLC0415
         from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415
     except ImportError:
-        print("pyiceberg and deltalake are not installed: uv pip install 'pyiceberg[sql-sqlite]' deltalake")
+        print("skipped: pyiceberg or deltalake is not installed: uv pip install 'pyiceberg[sql-sqlite]' deltalake")
         return []
     name = "lake.bench.python_peers"
     make_table(spark, name, count)

@@ -1,4 +1,4 @@
-"""Measure the speed and the size of the codecs for a million keys; the same at every scale, without Spark."""
+"""Measure the speed of the codecs and the size of their output, without Spark. Every scale uses the same keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables, keys and branches that the benchmarks share, and common ways to read and change them."""
+"""Create the tables, keys and branches that the benchmarks share, and read them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCALES = {"small": 200_000, "medium": 2_000_000, "large": 20_000_000}
 VALUES = tuple("abcdefg")
 COLUMNS = "id bigint NOT NULL, a bigint, b double, c string, d int, e date, f timestamp, g decimal(12, 2)"
 VECTORS = {"write.delete.equality-vector.enabled": "true"}
-# A few keys spread over a table are sparse. Without this setting, files would be written instead of vectors.
+# A few keys that are spread over a table are sparse. Without this setting, they would become files, not vectors.
 ALWAYS_VECTORS = {**VECTORS, "write.delete.equality-vector.max-sparsity": "1000000"}
 MERGE_ON_READ = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
 UPSERT = (
@@ -41,12 +41,12 @@ _numbers = count(1)
 
 
 def rows(spark: SparkSession, start: int, end: int, step: int = 1) -> DataFrame:
-    """Rows with the ids of a range; the other columns look random like real data, but are always the same for an id."""
+    """Rows with the ids of a range. The other columns look random, like real data, but depend only on the id."""
     return spark.range(start, end, step, 16).selectExpr(*OF_ID)
 
 
 def random_keys(spark: SparkSession, number: int, of: int) -> DataFrame:
-    """Random ids; a hash of the id selects them, so that they are spread evenly and always the same."""
+    """Random ids. A hash of the id selects them, so that they are evenly spread and the same in every run."""
     return spark.range(of).where(f"pmod(xxhash64(id), {of}) < {number}")
 
 
@@ -63,7 +63,7 @@ def make_table(
 
 
 def make_branch(spark: SparkSession, table: str, name: str, of: str = "main") -> rd.Table:
-    """Creates a branch that starts at the head of another one."""
+    """Creates a branch that starts at the head of another branch."""
     head = rd.table(spark, table, branch=of).metadata.head(of)
     assert head is not None
     spark.sql(f"ALTER TABLE {table} CREATE OR REPLACE BRANCH {name} AS OF VERSION {head.id}")
@@ -73,7 +73,7 @@ def make_branch(spark: SparkSession, table: str, name: str, of: str = "main") ->
 def on_new_branches(
     spark: SparkSession, table: str, of: str, act: Callable[[rd.Table], Any], times: int = REPEATS + 1
 ) -> Callable[[], Any]:
-    """Makes an action that runs on a new branch each time; the branches are created before the clock starts."""
+    """Returns an action that runs on a new branch each time. The branches are created before the measurement."""
     tables = [make_branch(spark, table, f"again_{next(_numbers)}", of) for _ in range(times)]
     return lambda: act(tables.pop())
 
@@ -84,6 +84,6 @@ def read_by_iceberg(spark: SparkSession, table: str, branch: str) -> DataFrame:
 
 
 def aggregate(frame: DataFrame) -> tuple[Any, ...]:
-    """The sums of the key and of two columns."""
+    """Returns the sums of the key and of two columns."""
     (sums,) = frame.agg(F.sum("id"), F.sum("a"), F.sum("b")).collect()
     return tuple(sums)

@@ -1,6 +1,6 @@
-"""Measure how long `t.debt()` takes for a table of many files.
+"""Measure how long `t.debt()` takes for a table with many files.
 
-The files exist only in manifests, because the debt reads nothing else.
+The files exist only in manifests, because `t.debt()` reads nothing else.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ID = 1
 
 
 def debt_of_many_files(spark: SparkSession) -> Measure:
-    """Every other delete file has keys from the whole table; the others are vectors of one data file each."""
+    """Measures the debt. Half of the delete files have keys of the whole table; the others are deletion vectors."""
     make_table(spark, TABLE, 0)
     table = rd.table(spark, TABLE)
     commit_change(table._handle, RowChange(kept_files=[_data_file(table, number) for number in range(DATA_FILES)]))

@@ -33,7 +33,7 @@ COLUMNS = {"id": "long", "a": "long", "b": "double", "c": "string", "d": "intege
 
 
 class SyntheticDelta:
-    """A Delta table with a handwritten log; its vectors are real, its data files are one file under many names."""
+    """A Delta table with a generated log. Its vectors are real, but its data files are one file under many names."""
 
     def __init__(self, path: Path, files: int, vectors: int) -> None:
         self.path = path
@@ -73,20 +73,20 @@ class SyntheticDelta:
         self._commit([self._add(number) for number in new])
 
     def delete(self, count: int) -> None:
-        """Commits new vectors for some files."""
+        """Commits new vectors for existing files."""
         first = self.version * count % max(1, self.files // 4)
         touched = range(first, first + count)
         removes = [self._remove(number) for number in touched]
         self._commit([*removes, *self._adds(touched)])
 
     def _remove(self, number: int) -> dict[str, Any]:
-        """The action that removes a file; path and vector identify the file."""
+        """Returns the action that removes a file. Path and vector identify the file."""
         vector = self._vectors.get(number)
         remove = {"path": f"part-{number}.parquet", "dataChange": True, "partitionValues": {}}
         return {"remove": remove | ({} if vector is None else {"deletionVector": vector})}
 
     def _adds(self, numbers: range) -> list[dict[str, Any]]:
-        """The actions that add files with vectors; many vectors share a file."""
+        """Returns the actions that add files with vectors. Many vectors share one vector file."""
         actions = []
         for start in range(0, len(numbers), VECTORS_IN_A_FILE):
             name, content = uuid.uuid4(), bytearray(b"\x01")
@@ -136,7 +136,7 @@ class SyntheticDelta:
         info = {"commitInfo": {"timestamp": 0, "operation": "WRITE", "operationParameters": {}}}
         text = "\n".join(json.dumps(action) for action in [info, *actions])
         (self.path / "_delta_log" / f"{self.version:020}.json").write_text(text)
-        # Delta Lake writes this file too, so that its reader finds the schema without reading the whole log.
+        # Delta Lake also writes this file, so that its reader finds the schema without reading the whole log.
         checksum = {
             "tableSizeBytes": self.files * self._size,
             "numFiles": self.files,
@@ -177,7 +177,7 @@ def _measure_full(spark: SparkSession, delta: SyntheticDelta) -> list[Measure]:
 
 
 def _measure_incremental(spark: SparkSession, large: SyntheticDelta, small: SyntheticDelta) -> list[Measure]:
-    """Measures commits to a large and a small table in turn."""
+    """Measures commits to a large and a small table, in turn."""
     tables = {"lake.bench.delta_large": large, "lake.bench.delta_small": small}
     sizes = f"{large.files:,} / {small.files:,} files"
     for name, delta in tables.items():

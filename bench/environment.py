@@ -1,4 +1,4 @@
-"""Describe where a run was measured: the machine, and the versions of rowdelta and its peers."""
+"""Describe the environment of a run: the machine, and the versions of rowdelta and the compared systems."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _version(package: str) -> str:
 
 
 def _java() -> str:
-    """The version of the JDK that `make` found."""
+    """Returns the version of the JDK that `make` found."""
     program = Path(os.environ.get("JAVA_HOME", "/usr"), "bin", "java")
     try:
         answer = subprocess.run([program, "-version"], capture_output=True, text=True, check=True).stderr

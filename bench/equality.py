@@ -43,7 +43,7 @@ def full_scan(frame: DataFrame) -> None:
 
 
 def compare_readers(spark: SparkSession, keys: int, goal: str) -> list[Measure]:
-    """Measures an aggregate with some keys deleted: by Iceberg's reader, and by rowdelta with both kinds of file."""
+    """Measures an aggregate over a table with deleted keys, by Iceberg's reader and by rowdelta over both encodings."""
     total = spark.table(TABLE).count()
     full, edv = make_branch(spark, TABLE, f"full_{keys}"), make_branch(spark, TABLE, f"edv_{keys}")
     full.delete_keys(random_keys(spark, keys, total), key="id", encoding="full-row").execute()
@@ -52,7 +52,7 @@ def compare_readers(spark: SparkSession, keys: int, goal: str) -> list[Measure]:
         lambda: aggregate(read_by_iceberg(spark, TABLE, full.branch)),
         lambda: aggregate(full.read()),
         lambda: aggregate(edv.read()),
-        spark=spark,  # the hash sets of Iceberg's reader are gigabytes
+        spark=spark,  # the hash sets of Iceberg's reader take gigabytes
     )
     name = f"aggregate, {keys:,} equality deletes: Iceberg / rowdelta"
     return [ratio(f"{name}, full-row files", theirs, by_full, goal), ratio(f"{name}, EDV", theirs, by_edv, goal)]
@@ -80,7 +80,7 @@ def _measure_reads(spark: SparkSession, one: int, five: int) -> list[Measure]:
 
 
 def _measure_many_vectors(spark: SparkSession, count: int, keys: int) -> list[Measure]:
-    """Compares a hundred vectors of different ages, with new rows between them, with one vector of the same keys."""
+    """Compares a hundred vectors from different commits, with new rows in between, with one vector of the same keys."""
     commits = 100
     many, single = make_branch(spark, TABLE, "many"), make_branch(spark, TABLE, "single")
     wanted = random_keys(spark, keys, count).withColumn("part", F.expr(f"pmod(xxhash64(id, 7), {commits})")).cache()
@@ -96,7 +96,7 @@ def _measure_many_vectors(spark: SparkSession, count: int, keys: int) -> list[Me
 
 
 def _measure_writes(spark: SparkSession, count: int) -> list[Measure]:
-    """Measures `delete_keys` on two tables: it does not scan, so the size of the table does not matter."""
+    """Measures `delete_keys` on two tables. It does not scan, so the size of the table should not matter."""
     small = "lake.bench.small"
     make_table(spark, small, count // 10, properties=VECTORS)
     keys = random_keys(spark, count // 20, count).cache()
@@ -112,7 +112,7 @@ def _measure_writes(spark: SparkSession, count: int) -> list[Measure]:
 
 
 def _measure_bytes(spark: SparkSession, count: int) -> list[Measure]:
-    """Measures the bytes of a million deletes as whole rows, as keys, and as a vector."""
+    """Measures the size of a million deletes as whole rows, as keys, and as a vector."""
     measures = []
     shapes = {
         "dense keys (1 in 10)": spark.range(0, count // 2, 10),
@@ -141,7 +141,7 @@ def _measure_bytes(spark: SparkSession, count: int) -> list[Measure]:
 
 
 def _delta_zstd_bytes(spark: SparkSession, keys: DataFrame) -> int:
-    """The size of a vector that stores its keys as compressed differences; only version 2 can."""
+    """Measures a vector that stores its keys as compressed differences. Only vectors of version 2 can do this."""
     settings = {"write.deletion-vector.compression": "delta-zstd", "write.delete.equality-vector.codecs": "long-signed"}
     names = ", ".join(f"'{name}'" for name in settings)
     text = ", ".join(f"'{name}'='{value}'" for name, value in settings.items())
@@ -153,7 +153,7 @@ def _delta_zstd_bytes(spark: SparkSession, keys: DataFrame) -> int:
 
 
 def _whole_row_bytes(spark: SparkSession, keys: DataFrame) -> int:
-    """The size of one Parquet file that Iceberg writes with the whole rows of some keys."""
+    """Measures one Parquet file that Iceberg writes with the whole rows of the given keys."""
     name = "lake.bench.whole_rows"
     make_table(spark, name, 0)
     spark.table(TABLE).join(keys, "id").coalesce(1).sortWithinPartitions("id").writeTo(name).append()

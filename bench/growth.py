@@ -1,4 +1,4 @@
-"""Measure how costs grow: upserts, reads and resolves with the table, and reads with the number of deleted keys."""
+"""Measure how costs grow: of upserts, reads and resolves with the table, of reads with the number of deleted keys."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TABLE = "lake.bench.growing"
 ICEBERG = "Iceberg's reader"
-# Fractions of the rows of a scale: the sizes that the table passes through (the last two only on demand), and the keys.
+# Fractions of the rows of a scale: the sizes of the growing table (the last two only on demand), and the changed keys.
 SIZES = (0.1, 0.25, 0.5, 1, 2.5, 5)
 UPSERTED = 1 / 1_000
 DELETED = (0, 1 / 200, 1 / 20, 1 / 4)
@@ -48,7 +48,7 @@ class Chart:
     axis: str = "rows in the table"
 
     def point(self, at: int, what: str, above: tuple[str, Timing], below: tuple[str, Timing]) -> Measure:
-        """The ratio of two lines at one point of the axis."""
+        """Returns the ratio of two lines at one point of the axis."""
         measure = ratio(f"{what}: {above[0]} / {below[0]}", above[1], below[1])
         measure.detail |= {**vars(self), "at": at, "above": above[0], "below": below[0]}
         return measure
@@ -70,7 +70,7 @@ def run(spark: SparkSession, scale: str, rows_up_to: int | None = None) -> list[
 
 
 def _grow(spark: SparkSession, before: int, size: int, keys: int) -> DataFrame:
-    """Lets the table grow, keeps its state on a branch, and makes changes to all of it; one key in eleven is new."""
+    """Appends rows, creates a branch for the state, and returns changes to all of it. One key in eleven is new."""
     if not before:
         make_table(spark, TABLE, 0, properties=ALWAYS_VECTORS | MERGE_ON_READ)
     rows(spark, before, size).writeTo(TABLE).append()
@@ -113,7 +113,7 @@ def _measure_upserts(spark: SparkSession, changes: dict[int, DataFrame], keys: i
 
 
 def _measure_reads(spark: SparkSession, changes: dict[int, DataFrame], keys: int) -> list[Measure]:
-    """Measures an aggregate after the upsert, by Iceberg's reader over files of keys and by rowdelta over a vector."""
+    """Measures an aggregate after the upsert, by Iceberg's reader over key files and by rowdelta over a vector."""
     expected = {}
     encoding: rd.Encoding
     for size, some in changes.items():
@@ -142,7 +142,7 @@ def _measure_reads(spark: SparkSession, changes: dict[int, DataFrame], keys: int
 
 
 def _measure_resolves(spark: SparkSession, sizes: list[int], keys: int) -> list[Measure]:
-    """Measures the resolve of the upsert. There is no peer, so a scan of the key column is the yardstick."""
+    """Measures the resolve after the upsert. No other system has it, so the baseline is a scan of the key column."""
 
     def resolve(size: int) -> Action:
         return on_new_branches(spark, TABLE, f"vectors_{size}", lambda table: table.resolve(verify=False).execute())
@@ -160,7 +160,7 @@ def _measure_resolves(spark: SparkSession, sizes: list[int], keys: int) -> list[
 
 
 def _measure_deletes(spark: SparkSession, size: int) -> list[Measure]:
-    """Measures reads with more and more keys deleted, by Iceberg, and by rowdelta with both kinds of file."""
+    """Measures reads with more and more deleted keys, by Iceberg's reader and by rowdelta over both encodings."""
     left = {}
     encoding: rd.Encoding
     for part in DELETED:
@@ -193,19 +193,19 @@ def _measure_deletes(spark: SparkSession, size: int) -> list[Measure]:
 def _time_at_each(
     places: Iterable[int], *kinds: Callable[[int], Action], repeats: int = REPEATS
 ) -> dict[int, tuple[Timing, ...]]:
-    """Times the actions of all points in turn, so that none has a warmer JVM or a quieter machine than another."""
+    """Times the actions of all points in turn, so that no point benefits from a warmer JVM or a less busy machine."""
     some = list(places)
     timings = iter(side_by_side(*(kind(place) for place in some for kind in kinds), repeats=repeats))
     return {place: tuple(next(timings) for _ in kinds) for place in some}
 
 
 def _total(size: int) -> int:
-    """The sum of the ids of the table."""
+    """Returns the sum of the ids of the table."""
     return size * (size - 1) // 2
 
 
 def _aggregate_action(frame: Callable[[], DataFrame], total: int) -> Action:
-    """Makes an action that aggregates and checks the sum: a fast reader that is wrong is worth nothing."""
+    """Returns an action that aggregates and checks the sum, because a fast but wrong reader is useless."""
 
     def read() -> None:
         id_sum = aggregate(frame())[0]

@@ -1,4 +1,4 @@
-"""Measure maintenance: the cost of a resolve against a scan, its memory, and what it saves readers and compaction."""
+"""Measure maintenance: the time of a resolve against a scan, its memory, and what it saves readers and compaction."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _compare_with_scan(spark: SparkSession, size: int) -> list[Measure]:
 
 
 def _measure_many_commits(spark: SparkSession, size: int) -> list[Measure]:
-    """Measures fifty commits of standard equality deletes, with new rows between them as in a stream of changes."""
+    """Measures fifty commits of standard equality deletes, with new rows in between, as in a stream of changes."""
     keys, source = size // 5, make_branch(spark, TABLE, "stream")
     wanted = random_keys(spark, keys, size).withColumn("part", F.expr(f"pmod(xxhash64(id, 7), {COMMITS})")).cache()
     wanted.count()
@@ -108,14 +108,14 @@ def _compact(table: rd.Table) -> None:
 
 
 def _measure_growth(spark: SparkSession, size: int) -> list[Measure]:
-    """Measures a resolve while the table grows tenfold and the keys stay in the same files."""
+    """Measures a resolve on a small table and on one ten times as large. The keys span the same number of files."""
     piece = size // 10
     grown, base = side_by_side(_resolve_first(spark, piece, 10), _resolve_first(spark, piece, 1))
     return [ratio(f"resolve of keys in {piece:,} rows: table of {size:,} rows / of {piece:,}", grown, base, "<= 1.5")]
 
 
 def _resolve_first(spark: SparkSession, piece: int, pieces: int) -> Callable[[], None]:
-    """Makes an action that resolves keys of the first piece of a table, on another prepared branch each time."""
+    """Returns an action that resolves keys of the first piece of a table, on another prepared branch each time."""
     name, tables = f"{TABLE}_{pieces}", []
     make_table(spark, name, piece)
     for number in range(1, pieces):
@@ -126,6 +126,6 @@ def _resolve_first(spark: SparkSession, piece: int, pieces: int) -> Callable[[],
         tables[-1].delete_keys(spark.range(piece).where("pmod(xxhash64(id), 100) < 5"), key="id").execute()
 
     def resolve() -> None:
-        assert tables.pop().resolve(verify=False).execute().files_scanned <= 16  # those of the first piece
+        assert tables.pop().resolve(verify=False).execute().files_scanned <= 16  # only files of the first piece
 
     return resolve

@@ -1,4 +1,4 @@
-"""Measure times, ratios and memory, for every benchmark."""
+"""Measure times, ratios and memory. All benchmarks use these functions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WARM_UPS = 4  # the JVM still compiles a complex action during its first runs
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of each repeat, without the warm-up runs."""
+    """The seconds of each repeat, without the warm-up runs."""
 
     seconds: tuple[float, ...]
     warm_ups: int = 1
@@ -54,13 +54,13 @@ def time_of(action: Callable[[], Any], repeats: int = REPEATS) -> Timing:
 def side_by_side(
     *actions: Callable[[], Any], repeats: int = REPEATS, warm_ups: int = 1, spark: SparkSession | None = None
 ) -> list[Timing]:
-    """Times several actions in turn, so that a slow moment of the machine hits all of them.
+    """Times several actions in turn, so that a slow moment of the machine affects all of them.
 
     Args:
         actions: The actions to time.
-        repeats: How many turns are timed.
-        warm_ups: How many turns warm up first.
-        spark: If given, collects the garbage of its JVM before each action, so that no action pays for the one before.
+        repeats: The number of turns that are timed.
+        warm_ups: The number of warm-up turns.
+        spark: If given, its JVM collects garbage before each action, so that no action pays for the previous one.
     """
 
     def clean_seconds(action: Callable[[], Any]) -> float:
@@ -73,7 +73,7 @@ def side_by_side(
 
 
 def after_warm_up(turns: Sequence[Sequence[float]], warm_ups: int = 1) -> list[Timing]:
-    """The timing of each action from the seconds of all turns, without the warm-up turns."""
+    """Returns the timing of each action from the seconds of all turns, without the warm-up turns."""
     return [Timing(tuple(some), warm_ups) for some in zip(*turns[warm_ups:], strict=True)]
 
 
@@ -85,7 +85,7 @@ def seconds_of(action: Callable[[], Any]) -> float:
 
 
 def ratio(name: str, above: Timing, below: Timing, goal: str = "") -> Measure:
-    """The best time of one action divided by the best time of another, with the range over the repeats."""
+    """Divides the best time of one action by the best time of another, and adds the range over the repeats."""
     pairs = [a / b for a, b in zip(above.seconds, below.seconds, strict=True)]
     detail = {
         "above_seconds": [round(s, 3) for s in above.seconds],
@@ -97,9 +97,9 @@ def ratio(name: str, above: Timing, below: Timing, goal: str = "") -> Measure:
 
 
 def live_heap_mb(spark: SparkSession, action: Callable[[], Any]) -> float:
-    """The peak of live heap while an action runs, in MiB above the start.
+    """Returns the peak of live heap while an action runs, in MiB above the start.
 
-    Live heap is what a garbage collection leaves: what the action really holds, without garbage.
+    Live heap is what remains after a garbage collection: the objects that the action really holds.
     """
     heap_left(spark)
     start = sum(int(pool.getUsage().getUsed()) for pool in _heap_pools(spark))
@@ -107,7 +107,7 @@ def live_heap_mb(spark: SparkSession, action: Callable[[], Any]) -> float:
 
 
 def heap_left(spark: SparkSession) -> int:
-    """The bytes that a garbage collection leaves in the heap."""
+    """Returns the bytes that remain in the heap after a garbage collection."""
     jvm: Any = spark._jvm
     jvm.System.gc()
     usages = [pool.getCollectionUsage() for pool in _heap_pools(spark)]
@@ -121,13 +121,13 @@ def _heap_pools(spark: SparkSession) -> list[Any]:
 
 
 def driver_peak_mb(action: Callable[[], Any]) -> float:
-    """The peak growth of this Python process while an action runs, in MiB."""
+    """Returns the peak growth of this Python process while an action runs, in MiB."""
     start = _resident()
     return round((max(start, _peak(_resident, action, 0.02)) - start) / 2**20, 1)
 
 
 def resident_mb() -> float:
-    """The resident memory of this Python process, in MiB."""
+    """Returns the resident memory of this Python process, in MiB."""
     return round(_resident() / 2**20, 2)
 
 
@@ -136,7 +136,7 @@ def _resident() -> int:
 
 
 def _peak(measure: Callable[[], int], action: Callable[[], Any], seconds: float) -> int:
-    """The largest value of a measurement that is repeated every few seconds while an action runs."""
+    """Repeats a measurement at an interval of some seconds while an action runs, and returns the largest value."""
     most, done = [0], threading.Event()
 
     def watch() -> None:

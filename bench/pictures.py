@@ -1,6 +1,6 @@
-"""Draw the growth section: one picture for the README, and one of everything that grows with the table.
+"""Draw the growth section: one picture for the README, and one with everything that grows with the table.
 
-A point is the best time of its repeats, and its bar extends to the slowest. All axes are linear and start at zero.
+A point is the best time of the repeats, and its bar extends to the slowest. All axes are linear and start at zero.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PANEL = (5.2, 4.0)
 
 @dataclass
 class Chart:
-    """The lines of one chart: the seconds of each repeat, by name and by position on the axis."""
+    """The lines of one chart: the seconds of each repeat, by the name of the line and the position on the axis."""
 
     title: str
     axis: str
@@ -64,7 +64,7 @@ def draw(section: dict[str, Any], folder: Path) -> list[Path]:
 
 
 def charts_of(measures: list[dict[str, Any]]) -> dict[str, Chart]:
-    """Collects the charts: every measure of growth is a ratio of two lines at one point of a chart."""
+    """Builds the charts. Every measure of the section is a ratio of two lines at one point of a chart."""
     charts: dict[str, Chart] = {}
     for detail in (measure["detail"] for measure in measures):
         chart = charts.setdefault(detail["chart"], Chart(detail["title"], detail["axis"]))
@@ -74,7 +74,7 @@ def charts_of(measures: list[dict[str, Any]]) -> dict[str, Chart]:
 
 
 def with_resolve(upserts: Chart, resolves: Chart) -> Chart:
-    """Adds a line for upserts that are resolved at once: together they do what MERGE does in one step."""
+    """Adds a line for upserts that are resolved immediately. Together, both steps do what MERGE does in one step."""
     later = resolves.lines["resolve"]
     both = {
         at: [a + b for a, b in zip(seconds, later[at], strict=True)]
@@ -85,7 +85,7 @@ def with_resolve(upserts: Chart, resolves: Chart) -> Chart:
 
 def _panel(axes: Axes, chart: Chart) -> None:
     highest = 0.0
-    # The legend lists the lines in their order at the right end.
+    # The legend lists the lines in the order of their right ends.
     for name, points in sorted(chart.lines.items(), key=lambda line: -min(line[1][max(line[1])])):
         best = [min(seconds) for seconds in points.values()]
         slower = [max(seconds) - min(seconds) for seconds in points.values()]

@@ -1,7 +1,7 @@
-"""Keep the results of one scale as JSON, and render them as Markdown.
+"""Store the results of one scale as JSON, and render them as Markdown.
 
-A run replaces the sections that it measured and keeps the others. Each section has the day and the environment of its
-own run.
+A run replaces the sections that it measured and preserves the others. Each section records the day and the environment
+of its own run.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ EXPLANATION = (
 
 
 def load(path: Path, scale: str) -> Report:
-    """Reads the report of a file, or starts an empty one if the file has none of this scale."""
+    """Reads the report from a file. Returns an empty report if the file has none for this scale."""
     report: Report = json.loads(path.read_text()) if path.exists() else {}
     return report if report.get("scale") == scale else {"scale": scale, "rows": SCALES[scale], "sections": {}}
 
 
 def add(report: Report, name: str, title: str, measures: list[Measure]) -> None:
-    """Adds a section, or replaces the older section of that name."""
+    """Adds a section. Replaces an older section of the same name."""
     report["sections"][name] = {
         "title": title,
         "measured": dt.datetime.now(tz=dt.timezone.utc).date().isoformat(),
@@ -48,7 +48,7 @@ def write(report: Report, path: Path) -> None:
 
 
 def markdown(report: Report) -> str:
-    """Renders the whole report; the markers around each table let a page of the docs include it."""
+    """Renders the whole report. The markers around each table allow pages of the docs to include it."""
     sections = report["sections"]
     met = [met_goal(measure) for section in sections.values() for measure in section["measures"]]
     parts = [
@@ -89,7 +89,7 @@ def table(measures: list[dict[str, Any]]) -> str:
 
 
 def met_goal(measure: dict[str, Any]) -> bool | None:
-    """Whether a goal such as `>= 5` is met; `none` means no growth at all, and None that a reader must judge."""
+    """Checks a goal such as `>= 5`. The goal `none` means no growth. Returns None if there is no number to compare."""
     match measure["goal"].split():
         case [">=", limit]:
             return bool(measure["value"] >= float(limit))
@@ -102,7 +102,7 @@ def met_goal(measure: dict[str, Any]) -> bool | None:
 
 
 def _best(detail: dict[str, Any]) -> str:
-    """The two times behind a ratio."""
+    """Returns the two best times from which a ratio was computed."""
     if "above_seconds" not in detail:
         return ""
     return f"{min(detail['above_seconds']):.2f} / {min(detail['below_seconds']):.2f}"

@@ -1,7 +1,8 @@
-"""Measure the memory of a driver in a long stream: after a warm-up, and some hundred micro-batches later.
+"""Measure the memory of a driver in a long stream: after a warm-up, and again hundreds of micro-batches later.
 
-The driver runs in a separate process, and the executor in another. In local mode they share a process, and memory that
-tasks leave behind would count: Iceberg's vectorized reader keeps half a kilobyte of every file that it has opened.
+The driver runs in a separate process, and the executor in another one. In local mode, both share a process, and the
+result would include memory of the tasks: Iceberg's vectorized reader retains half a kilobyte for each file that it
+opens.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ ROWS = 200_000
 CHANGES = 1_000
 RETAINED = 10
 CLUSTER = "local-cluster[1,2,2048]"
-SAMPLES = 3  # the result is their minimum
-SETTLED = 5  # this many collections in a row must free nothing
+SAMPLES = 3  # the result is the minimum of these samples
+SETTLED = 5  # this many consecutive collections must free nothing
 
 
 def measure_memory(warm_up: int, batches: int, rest: float) -> dict[str, list[float]]:
@@ -40,7 +41,7 @@ def measure_memory(warm_up: int, batches: int, rest: float) -> dict[str, list[fl
     Args:
         warm_up: The number of warm-up batches.
         batches: The number of batches between the two groups of samples.
-        rest: Seconds to wait before each sample: Spark's pools end threads that were idle for a minute.
+        rest: The seconds to wait before each sample, because Spark's pools end threads that are idle for a minute.
     """
     arguments = [str(warm_up), str(batches), str(rest)]
     done = subprocess.run(
@@ -98,21 +99,21 @@ def _run_stream(spark: SparkSession, checkpoint: Path, sampled: set[int], rest: 
         pass
     running.stop()
     if len(samples) < len(sampled):
-        raise RuntimeError(f"the stream ended after {len(samples)} of {len(sampled)} samples of its memory")
+        raise RuntimeError(f"the stream ended after {len(samples)} of {len(sampled)} memory samples")
     return samples
 
 
 def _changes(spark: SparkSession) -> DataFrame:
-    """The same changes for every batch, from a source without memory; a file source would keep every file name."""
+    """Returns the same changes for every batch. The source has no state; a file source would store every file name."""
     source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", CHANGES).option("numPartitions", 1)
     return source.load().selectExpr(f"(value % {CHANGES}) * {ROWS // CHANGES} id").selectExpr(*OF_ID)
 
 
 def _settled_mb(spark: SparkSession) -> tuple[float, float]:
-    """Measures this process, and what collections leave in the heap once further collections free nothing.
+    """Measures this process and its heap. Collects garbage until further collections free nothing.
 
-    Three collections can leave 10 MiB too much: Spark and Java release some objects only after a collection found them
-    unused.
+    Three collections are not enough and can leave 10 MiB too much: Spark and Java release some objects only after a
+    collection has found them unused.
     """
     gc.collect()
     left = [heap_left(spark)]

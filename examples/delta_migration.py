@@ -1,9 +1,10 @@
-"""Moves readers from Delta to Iceberg: an Iceberg table over the same data files follows the Delta table.
+"""Moves readers from Delta to Iceberg with an Iceberg table over the same data files, which follows the Delta table.
 
-Run it without changes: `.venv/bin/python examples/delta_migration.py`. It creates a small warehouse,
+You can run it as it is: `.venv/bin/python examples/delta_migration.py`. It creates a small warehouse,
 and removes it at the end.
 
-For your own table, call `follow` with its folder after each load, until the writers have moved to Iceberg, too.
+For your own table, call `follow` with the folder of the Delta table after each load, until the writers have moved to
+Iceberg, too.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ TABLE = "lake.shop.orders"
 
 
 def follow(spark: SparkSession, source: str, target: str) -> None:
-    """Updates the Iceberg table to the newest version of the Delta table, and compares all rows of both."""
+    """Updates the Iceberg table to the newest version of the Delta table, and compares all rows of both tables."""
     conversion = rd.from_delta(spark, source, target, verify=True)
     print(conversion.plan().to_dict()["mode"])
     result = conversion.execute()
@@ -33,7 +34,7 @@ def follow(spark: SparkSession, source: str, target: str) -> None:
 
 
 def main(spark: SparkSession, folder: Path) -> None:
-    """Creates a Delta table, mirrors it, changes it, and mirrors the changes."""
+    """Creates a Delta table, converts it, changes it, and converts the changes."""
     delta = str(folder / "delta" / "orders")
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.shop")
     spark.sql(

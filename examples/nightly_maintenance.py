@@ -1,9 +1,11 @@
 """Nightly maintenance of a table that takes upserts: resolve, compact, clean up.
 
-Run it without changes: `.venv/bin/python examples/nightly_maintenance.py`. It creates a small warehouse,
+You can run it as it is: `.venv/bin/python examples/nightly_maintenance.py`. It creates a small warehouse,
 and removes it at the end.
 
-For your own tables, copy `maintain` and call it with each table. None of its steps changes a row that a query sees.
+An upsert deletes old rows by key (an equality delete). `resolve` replaces these deletes with row positions, which are
+cheaper to read. For your own tables, copy `maintain` and call it for each table. It never changes the rows that a query
+sees.
 """
 
 from __future__ import annotations
@@ -22,14 +24,14 @@ TABLE = "lake.shop.orders"
 
 
 def maintain(table: rd.Table) -> None:
-    """Follows the advice of the delete debt (what deletes cost readers), and then cleans up."""
+    """Follows the advice of the delete debt (the cost of deletes for readers), and then cleans up."""
     debt = table.debt()
     print(f"{table.name}: {debt.keys:,} deleted keys in {debt.delete_files} delete files, read by {debt.readers}")
     wanted = {advice.action: advice.reason for advice in debt.advice}
     for action, reason in wanted.items():
         print(f"  {action}: {reason}")
 
-    if "compact" in wanted:  # this resolves first
+    if "compact" in wanted:  # `compact` resolves first
         compacted = table.compact().execute()
         print(f"  {compacted.data_files_rewritten} data files became {compacted.data_files_added}")
     elif "resolve" in wanted:

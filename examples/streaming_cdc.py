@@ -1,9 +1,9 @@
 """Applies a stream of Debezium events exactly once, quarantines bad events, and keeps `main` readable by every engine.
 
-Run it without changes: `.venv/bin/python examples/streaming_cdc.py`. It creates a small warehouse,
+You can run it as it is: `.venv/bin/python examples/streaming_cdc.py`. It creates a small warehouse,
 and removes it at the end.
 
-For your own table, open your own Spark session, omit `make_sample`, and read your topic instead of files:
+For your own table, use your own Spark session, omit `make_sample`, and read from your Kafka topic instead of files:
 `spark.readStream.format("kafka").option("kafka.bootstrap.servers", "...").option("subscribe", "orders").load()`.
 """
 
@@ -23,7 +23,7 @@ TABLE = "lake.shop.orders"
 
 
 def main(spark: SparkSession, folder: Path) -> None:
-    """Creates a table and events, and processes all events; a real job omits `available_now`, and keeps running."""
+    """Creates a table and events, and processes all events. A real job omits `available_now` and keeps running."""
     make_sample(spark, folder / "events")
 
     orders = rd.table(spark, TABLE)
@@ -32,7 +32,7 @@ def main(spark: SparkSession, folder: Path) -> None:
         orders,
         key="id",
         format="debezium",
-        branch="ingest",  # the stream writes its equality delete vectors to this branch
+        branch="ingest",  # the stream writes its equality deletes (deletes by key) to this branch
         publish="main",  # this branch only moves forward to states without equality deletes
         resolve_every=10,
         on_bad="quarantine",  # bad events go to lake.shop.orders_quarantine
