@@ -35,7 +35,7 @@ class IntegerBatch:
     """The distinct keys of one partition, sorted, as signed integers.
 
     Attributes:
-        partition: The values of the partition, as `plain_values` gives them.
+        partition: The values of the partition, as `convert_to_plain_values` gives them.
     """
 
     partition: tuple[Any, ...]

@@ -91,7 +91,7 @@ class Target:
     def stored_rows(
         self, alias: str | None = None, lineage: Sequence[str] = (), *, skipping: Column | None = None
     ) -> DataFrame:
-        """Reads rows with Iceberg's reader, for a table that `is_read_as_it_is`.
+        """Reads rows with Iceberg's reader, for a table that `is_read_from_table`.
 
         The frame mostly has only the table's columns, but `_file`, `_pos` and the requested lineage can be selected:
         that saves an expression for each column. Columns that are hidden from filters of the scan are computed, and an

@@ -40,7 +40,7 @@ def encode_deletion_vector(bitmap: BitMap64, *, high_key_limit: int = JAVA_HIGH_
 
     Examples:
         >>> from pyroaring import BitMap64
-        >>> encode_vector(BitMap64()).hex(" ", 4)
+        >>> encode_deletion_vector(BitMap64()).hex(" ", 4)
         '0000000c d1d33964 00000000 00000000 bf18480c'
     """
     return frame(VECTOR_MAGIC + encode64(bitmap, high_key_limit=high_key_limit))
@@ -61,10 +61,10 @@ def decode_deletion_vector(
 
     Examples:
         >>> from pyroaring import BitMap64
-        >>> blob = encode_vector(BitMap64([1, 3, 5]))
-        >>> decode_vector(blob, cardinality=3)
+        >>> blob = encode_deletion_vector(BitMap64([1, 3, 5]))
+        >>> decode_deletion_vector(blob, cardinality=3)
         BitMap64([1, 3, 5])
-        >>> decode_vector(blob, cardinality=4)
+        >>> decode_deletion_vector(blob, cardinality=4)
         Traceback (most recent call last):
         ...
         rowdelta.errors.FormatError: vector has 3 values but its metadata says 4

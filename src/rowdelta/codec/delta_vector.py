@@ -109,7 +109,7 @@ def delta_vector_path(descriptor: DeletionVectorDescriptor) -> str:
     """Return the path of the descriptor's file: relative to the table for `u`, absolute for `p`.
 
     Examples:
-        >>> dv_path(DeletionVectorDescriptor("u", "ab^-aqEH.-t@S}K{vb[*k^", 4, 40, 6))
+        >>> delta_vector_path(DeletionVectorDescriptor("u", "ab^-aqEH.-t@S}K{vb[*k^", 4, 40, 6))
         'ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin'
     """
     text = descriptor.path_or_inline_dv
@@ -135,11 +135,11 @@ def convert_to_deletion_vector(descriptor: DeletionVectorDescriptor, source: Sou
 
     Args:
         descriptor: What the Delta log says.
-        source: The file at `dv_path(descriptor)`; not for inline vectors.
+        source: The file at `delta_vector_path(descriptor)`; not for inline vectors.
 
     Examples:
         >>> inline = "^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L"
-        >>> len(to_vector_blob(DeletionVectorDescriptor("i", inline, None, 44, 6)))
+        >>> len(convert_to_deletion_vector(DeletionVectorDescriptor("i", inline, None, 44, 6)))
         52
     """
     blob, _ = _read(descriptor, source)
@@ -147,11 +147,11 @@ def convert_to_deletion_vector(descriptor: DeletionVectorDescriptor, source: Sou
 
 
 def decode_delta_vector(descriptor: DeletionVectorDescriptor, source: Source | None = None) -> BitMap64:
-    """Decode the descriptor's vector; the arguments are those of `to_vector_blob`.
+    """Decode the descriptor's vector; the arguments are those of `convert_to_deletion_vector`.
 
     Examples:
         >>> inline = "^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L"
-        >>> decode_dv(DeletionVectorDescriptor("i", inline, None, 44, 6))
+        >>> decode_delta_vector(DeletionVectorDescriptor("i", inline, None, 44, 6))
         BitMap64([3, 4, 7, 11, 18, 29])
     """
     _, bitmap = _read(descriptor, source)

@@ -88,7 +88,7 @@ def encode_equality_vector(vector: EqualityDeleteVector) -> Blob:
 
     Examples:
         >>> from pyroaring import BitMap64
-        >>> blob = encode_edv(EqualityDeleteVector(1, BitMap64([100, 500, 1000])))
+        >>> blob = encode_equality_vector(EqualityDeleteVector(1, BitMap64([100, 500, 1000])))
         >>> blob.type, blob.fields
         ('equality-delete-vector-v1', (1,))
         >>> for name, value in blob.properties.items():
@@ -132,8 +132,8 @@ def decode_equality_vector(metadata: BlobMetadata | Blob, payload: Buffer) -> Eq
 
     Examples:
         >>> from pyroaring import BitMap64
-        >>> blob = encode_edv(EqualityDeleteVector(1, BitMap64([7, 8])))
-        >>> decode_edv(blob, blob.payload).bitmap
+        >>> blob = encode_equality_vector(EqualityDeleteVector(1, BitMap64([7, 8])))
+        >>> decode_equality_vector(blob, blob.payload).bitmap
         BitMap64([7, 8])
     """
     properties = metadata.properties
@@ -164,8 +164,8 @@ def encode_equality_vector_file(vector: EqualityDeleteVector, *, created_by: str
     Examples:
         >>> from pyroaring import BitMap64
         >>> from rowdelta.codec.byte_source import BytesSource
-        >>> file = encode_edv_file(EqualityDeleteVector(1, BitMap64([7, 8])))
-        >>> decode_edv_file(BytesSource(file)).value_max
+        >>> file = encode_equality_vector_file(EqualityDeleteVector(1, BitMap64([7, 8])))
+        >>> decode_equality_vector_file(BytesSource(file)).value_max
         8
     """
     writer = PuffinWriter(created_by=created_by)

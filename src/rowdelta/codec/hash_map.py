@@ -52,7 +52,7 @@ def fold_hashes(hashes: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
     """Fold 64-bit hashes to 32 bits: the upper half xor the lower half.
 
     Examples:
-        >>> fold(np.array([0x0000_0001_0000_0003, -1])).tolist()
+        >>> fold_hashes(np.array([0x0000_0001_0000_0003, -1])).tolist()
         [2, 0]
     """
     if hashes.dtype.kind not in "iu" or hashes.dtype.itemsize != np.dtype(np.uint64).itemsize:
@@ -69,10 +69,10 @@ def encode_hash_map(hashes: npt.NDArray[Any], keys: pa.Table) -> bytes:
         keys: The exact keys.
 
     Examples:
-        >>> blob = encode_hashed(np.array([11, 12]), pa.table({"name": ["a", "b"]}))
-        >>> decode_hashed(blob).bitmap
+        >>> blob = encode_hash_map(np.array([11, 12]), pa.table({"name": ["a", "b"]}))
+        >>> decode_hash_map(blob).bitmap
         BitMap([11, 12])
-        >>> decode_hashed(blob).keys.column("name").to_pylist()
+        >>> decode_hash_map(blob).keys.column("name").to_pylist()
         ['a', 'b']
     """
     if len(hashes) != keys.num_rows:

@@ -121,9 +121,9 @@ def find_codec(type_name: str) -> KeyCodec:
     """Find the default codec of an Iceberg type.
 
     Examples:
-        >>> codec_for("timestamptz").name
+        >>> find_codec("timestamptz").name
         'timestamp-micros'
-        >>> codec_for("string")
+        >>> find_codec("string")
         Traceback (most recent call last):
         ...
         rowdelta.errors.FormatError: no key codec takes the type 'string'

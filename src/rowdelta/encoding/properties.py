@@ -106,7 +106,7 @@ def read_granularity(properties: Mapping[str, str]) -> str:
     """Read what one position delete file of a version 2 table covers.
 
     Examples:
-        >>> granularity_of({}), granularity_of({"write.delete.granularity": "PARTITION"})
+        >>> read_granularity({}), read_granularity({"write.delete.granularity": "PARTITION"})
         ('file', 'partition')
     """
     return _read_word(properties, DELETE_GRANULARITY, GRANULARITIES, GRANULARITY_FILE)

@@ -106,7 +106,7 @@ def partition_key(spec_id: int, partition: tuple[Any, ...]) -> tuple[Any, ...]:
     A NaN is itself.
 
     Examples:
-        >>> scope(0, (2, float("nan"), None))
+        >>> partition_key(0, (2, float("nan"), None))
         (0, 2, 'NaN', None)
     """
     return (spec_id, *map(_make_comparable, partition))

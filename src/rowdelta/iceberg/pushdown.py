@@ -105,7 +105,7 @@ def has_hidden_field(column: Field, texts: AbstractSet[int] = frozenset()) -> bo
 
     Examples:
         >>> field = {"id": 2, "name": "k", "type": "double", "required": False}
-        >>> holds_hidden(Field(1, "o", {"type": "struct", "fields": [field]}, False))
+        >>> has_hidden_field(Field(1, "o", {"type": "struct", "fields": [field]}, False))
         True
     """
     inner = list_struct_fields(column)
@@ -117,7 +117,7 @@ def hide_struct_fields(column: Field, texts: AbstractSet[int] = frozenset()) -> 
 
     Examples:
         >>> field = {"id": 2, "name": "k", "type": "double", "required": False}
-        >>> hidden_struct(Field(1, "o", {"type": "struct", "fields": [field]}, True))
+        >>> hide_struct_fields(Field(1, "o", {"type": "struct", "fields": [field]}, True))
         'struct(nanvl(`o`.`k`, `o`.`k`) AS `k`)'
     """
     if is_float(column):

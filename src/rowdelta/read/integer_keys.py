@@ -65,7 +65,7 @@ def to_integers(column: Field, values: pa.Array) -> pa.Array:
     Examples:
         >>> from rowdelta.iceberg import Field
         >>> days = pa.array([None, 1], pa.date32())
-        >>> as_integers(Field(1, "at", "timestamp", required=False), days).to_pylist()
+        >>> to_integers(Field(1, "at", "timestamp", required=False), days).to_pylist()
         [None, 86400000000]
     """
     if pa.types.is_integer(values.type):
