@@ -319,7 +319,7 @@ class Table:
             |  7|    new|   5.0|
             +---+-------+------+
         """
-        rules = ChangeRules.of(key, order_by, delete_when, tie)
+        rules = ChangeRules.from_arguments(key, order_by, delete_when, tie)
         return Upsert(
             self._handle, changes, rules, columns=columns, scope=scope, encoding=encoding, merge_schema=merge_schema
         )

@@ -149,7 +149,7 @@ def rewrite_around(table: rd.Table, interfere: Callable[[], object]) -> None:
     change.dataSequenceNumber(start.sequenceNumber())
     for file in old:
         change.deleteFile(to_java(handle, file))
-    for file in new.content_files():
+    for file in new.list_content_files():
         change.addFile(to_java(handle, file))
     change.commit()
 
@@ -316,7 +316,7 @@ def test_a_lost_race_is_run_again_without_a_new_scan(
         return count
 
     with monkeypatch.context() as patched:
-        for name in ("rows", "stored_rows"):
+        for name in ("read_rows", "read_stored_rows"):
             patched.setattr(Target, name, counted(getattr(Target, name)))
         race = Interrupted(patched, lambda: spark.sql(f"INSERT INTO {table.name} VALUES (90, 9, 'v')"))
         assert operation.execute().snapshot_id is not None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rowdelta.cdc.change_stream import ChangeStream
 
 
-def take_batch(stream: ChangeStream, table: Table, batch: DataFrame, mark: BatchMark, *, again: bool) -> BatchProgress:
+def apply_batch(stream: ChangeStream, table: Table, batch: DataFrame, mark: BatchMark, *, again: bool) -> BatchProgress:
     """Applies one batch to the table.
 
     Args:

@@ -119,7 +119,7 @@ class ExpirePolicy:
         if self.every is not None:
             table.expire().check()
 
-    def round(self, table: Table) -> int:
+    def compute_round(self, table: Table) -> int:
         """Returns the number of the current round."""
         return 0 if self.every is None else table.metadata.last_sequence_number // self.every
 

@@ -34,7 +34,7 @@ def rewrite_files(
     """
     handle = target.handle
     with handle.scratch.action():
-        remaining = select_sql(_remaining_rows(target, touched), *list_written_columns(target))
+        remaining = select_sql(_select_remaining_rows(target, touched), *list_written_columns(target))
         frame = remaining if new_rows is None else remaining.unionByName(new_rows)
         staged = stage_rows(handle, frame)
     further = _forbid_later_deletes(target, frozenset(file.path for file in touched))
@@ -69,10 +69,10 @@ def _forbid_later_deletes(target: Target, paths: frozenset[str]) -> Callable[[Un
     return check
 
 
-def _remaining_rows(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
+def _select_remaining_rows(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
     """Selects the live rows of the touched files that are not touched themselves."""
-    rows = target.rows(only={file.path for file in touched})
-    return rows.join(F.broadcast(_positions_frame(target, touched)), _is_touched(), "left_anti")
+    rows = target.read_rows(only={file.path for file in touched})
+    return rows.join(F.broadcast(_make_positions_frame(target, touched)), _is_touched(), "left_anti")
 
 
 def _is_touched() -> Column:
@@ -80,7 +80,7 @@ def _is_touched() -> Column:
     return same_block & parse_column(f"getbit(__rd_word, cast({POSITION} & 63 as int)) = 1")
 
 
-def _positions_frame(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
+def _make_positions_frame(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
     """Makes a frame of positions: 64-bit words by file and block."""
     tables = []
     for file in touched:

@@ -41,8 +41,8 @@ def read_target_rows(
     lineage = target.lineage if with_ids else []
     plain = _can_list_files(target) and is_read_from_table(target.handle, target.files)
     if plain and (target.files.has_row_ids or not lineage):
-        return target.stored_rows(alias, lineage, skipping=skipping)
-    return target.rows(alias, skipping=skipping)
+        return target.read_stored_rows(alias, lineage, skipping=skipping)
+    return target.read_rows(alias, skipping=skipping)
 
 
 def choose_locator(target: Target, rows: DataFrame) -> RowLocator:
@@ -55,7 +55,7 @@ def choose_locator(target: Target, rows: DataFrame) -> RowLocator:
     if not _can_list_files(target):
         return PathLocator(handle, rows)
     manifests = [manifest for manifest in target.files.listing.records if not manifest.get("content")]
-    entries = [entry for manifest in manifests for entry in handle.manifests.data(manifest)]
+    entries = [entry for manifest in manifests for entry in handle.manifests.read_data(manifest)]
     return ListedFilesLocator(handle, entries, one_by_one=can_collect_rows(target))
 
 

@@ -12,11 +12,11 @@ from pyroaring import BitMap64
 from rowdelta.errors import FormatError
 
 
-def sorted_distinct(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def sort_distinct(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The values in ascending order, each once; keys often come in runs, for which this is far faster than `np.unique`.
 
     Examples:
-        >>> sorted_distinct(np.array([3, 1, 3])).tolist()
+        >>> sort_distinct(np.array([3, 1, 3])).tolist()
         [1, 3]
     """
     values = np.sort(values, kind="stable")

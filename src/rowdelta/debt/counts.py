@@ -16,7 +16,7 @@ from rowdelta.iceberg import (
     build_delete_index,
     decode_bound,
     format_partition,
-    partition_key,
+    make_partition_key,
     read_encoding,
 )
 
@@ -100,7 +100,7 @@ def count_debt(handle: TableHandle, snapshot: Snapshot | None) -> Counted:
     inventory = DeleteFileIndex(handle.metadata, [], []) if snapshot is None else build_delete_index(handle, snapshot)
     counter = _Counter(handle, inventory)
     times = index_commit_times(handle)
-    for live, data_files in zip(inventory.deletes, inventory.matches(), strict=True):
+    for live, data_files in zip(inventory.deletes, inventory.match_files(), strict=True):
         entry = live.entry
         kind = (entry.content, read_encoding(handle, entry))
         age = times(entry.sequence_number)
@@ -118,7 +118,7 @@ class _Counter:
         self._data = data = inventory.data
         self._rows = np.array([file.records for file in data], dtype=np.float64)
         self._sizes = np.array([file.size_in_bytes for file in data], dtype=np.float64)
-        scopes = [partition_key(file.spec_id, file.partition) for file in data]
+        scopes = [make_partition_key(file.spec_id, file.partition) for file in data]
         places = dict(zip(scopes, data, strict=True))
         numbers = {place: number for number, place in enumerate(places)}
         self._partition_of = np.array([numbers[place] for place in scopes], dtype=np.int64)

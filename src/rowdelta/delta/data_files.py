@@ -76,7 +76,7 @@ def _explain_unreadable(handle: TableHandle, path: str, error: TableError) -> No
         if can_hadoop_read(handle.spark, path):
             raise TableError(
                 f"{handle.name} cannot read the files of the Delta table where they are: {error.message}",
-                hint=f"its FileIO is {handle.io.kind}; choose a catalog with the setting io-impl="
+                hint=f"its FileIO is {handle.io.class_name}; choose a catalog with the setting io-impl="
                 "org.apache.iceberg.io.ResolvingFileIO, which opens each path by its scheme",
             ) from error
 

@@ -111,7 +111,9 @@ def _remove_branch(handle: TableHandle, name: str, start_id: int | None) -> None
         if name not in handle.metadata.branches:
             return None
         mine = set() if start_id is None else _find_own_snapshots(handle, name) - _find_ancestors(handle, start_id)
-        gone[:] = [snapshot for snapshot in handle.whole_document()["snapshots"] if snapshot["snapshot-id"] in mine]
+        gone[:] = [
+            snapshot for snapshot in handle.read_whole_document()["snapshots"] if snapshot["snapshot-id"] in mine
+        ]
         metadata = handle.java_table.operations().current()
         return builder.removeRef(name).removeSnapshots([metadata.snapshot(snapshot_id) for snapshot_id in mine])
 

@@ -48,7 +48,7 @@ class CommitAttempt:
         self.in_doubt = False
         self.asked = False
 
-    def succeeds(self, retries: CommitRetries, wait: Callable[[], object]) -> bool:
+    def try_commit(self, retries: CommitRetries, wait: Callable[[], object]) -> bool:
         """Whether the commit succeeded; False if another writer was faster and another attempt is allowed.
 
         Args:
@@ -127,7 +127,7 @@ class CommitAttempt:
             update.check(handle, base)
         start = manifests.restore_offsets(base)
         if update is not None:
-            transaction = update.transaction(handle, base if start is None else start)
+            transaction = update.start_transaction(handle, base if start is None else start)
         elif start is not None:
             name, operations = handle.java_table.name(), handle.java_table.operations()
             transaction = handle.gateway.iceberg.Transactions.replaceTableTransaction(name, operations, start)
@@ -149,7 +149,11 @@ class CommitAttempt:
 
     def _list_iceberg_files(self) -> list[str]:
         """The manifests and manifest lists that Iceberg has written so far."""
-        return [] if self._by_iceberg is None else [*self._by_iceberg.manifests(), *self._by_iceberg.lists()]
+        return (
+            []
+            if self._by_iceberg is None
+            else [*self._by_iceberg.list_manifests(), *self._by_iceberg.list_manifest_lists()]
+        )
 
 
 def _get_file_name(path: str) -> str:

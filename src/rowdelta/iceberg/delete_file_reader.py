@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowdelta.errors import TableError
 from rowdelta.iceberg.in_memory_table import make_static_table, read_java_table
 from rowdelta.iceberg.metadata_document import MetadataDocument
-from rowdelta.iceberg.scratch_files import scratch_folder
+from rowdelta.iceberg.scratch_files import find_scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -127,8 +127,8 @@ def _write_data_manifest(handle: TableHandle, path: str, wanted: set[str]) -> tu
     metadata = {**avro.metadata, "content": "data", "partition-spec": "[]", "partition-spec-id": "0"}
     data = replace(avro, schema=schema, records=records, metadata=metadata).to_bytes()
     name = uuid.uuid5(handle.scratch.namespace, f"{path}#{sorted(wanted)}")
-    location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
-    handle.scratch.keep(location, data)
+    location = f"{find_scratch_folder(handle)}/rowdelta-{name}-m0.avro"
+    handle.scratch.write(location, data)
     return location, len(data), len(records)
 
 
@@ -154,4 +154,4 @@ def _make_list_record(manifest: dict[str, Any], location: str, size: int, count:
 def _describe_files(handle: TableHandle, files: SnapshotFiles, fields: Sequence[Mapping[str, Any]]) -> MetadataDocument:
     """The metadata of an unpartitioned table with these columns and this snapshot alone."""
     document = MetadataDocument(handle.document).set_format_version(2).replace_schemas(fields).remove_partitioning()
-    return document.keep_snapshot(handle.snapshot_document(files.snapshot.id))
+    return document.keep_snapshot(handle.read_snapshot_document(files.snapshot.id))

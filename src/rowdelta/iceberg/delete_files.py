@@ -52,7 +52,7 @@ def list_delete_files(handle: TableHandle, snapshot_id: int | None = None) -> Da
     inventory = DeleteFileIndex(handle.metadata, [], []) if snapshot is None else build_delete_index(handle, snapshot)
     rows = [
         _make_row(handle, delete, len(matched))
-        for delete, matched in zip(inventory.deletes, inventory.matches(), strict=True)
+        for delete, matched in zip(inventory.deletes, inventory.match_files(), strict=True)
     ]
     rows.sort(key=lambda row: (row["sequence"], row["path"], row["content_offset"] or 0))
     return make_frame_from_arrow(handle.spark, pa.Table.from_pylist(rows, SCHEMA))

@@ -72,7 +72,7 @@ def plan_expiry(handle: TableHandle, older_than_ms: int | None, retain_last: int
     """What an expiry would remove; nothing is committed, and nothing is written."""
     transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
     after = read_metadata_document(handle.gateway, transaction.table().operations().current())
-    before = handle.whole_document()
+    before = handle.read_whole_document()
     return compare_documents(before, after), find_expired_files(handle, before, after)
 
 
@@ -121,21 +121,21 @@ def expire_own(
     except JavaError as error:
         raise _translate_error(error) from error
     handle.refresh()
-    after = handle.whole_document()
+    after = handle.read_whole_document()
     return select_own_files(find_expired_files(handle, before, after), folders)
 
 
 def select_own_files(files: ExpiredFiles, folders: Sequence[str]) -> ExpiredFiles:
     """The files in some folders that are not data."""
 
-    def mine(paths: Iterable[str]) -> tuple[str, ...]:
+    def select(paths: Iterable[str]) -> tuple[str, ...]:
         return tuple(path for path in paths if any(is_under(folder, path) for folder in folders))
 
     return ExpiredFiles(
-        deletes={path: files.deletes[path] for path in mine(files.deletes)},
-        manifests=mine(files.manifests),
-        manifest_lists=mine(files.manifest_lists),
-        statistics=mine(files.statistics),
+        deletes={path: files.deletes[path] for path in select(files.deletes)},
+        manifests=select(files.manifests),
+        manifest_lists=select(files.manifest_lists),
+        statistics=select(files.statistics),
     )
 
 
@@ -217,7 +217,7 @@ def find_added_files(handle: TableHandle, gone: Sequence[dict[str, Any]]) -> lis
     """
     ids = {snapshot["snapshot-id"] for snapshot in gone}
     oldest = min(snapshot.get("sequence-number", 0) for snapshot in gone)
-    later = [s for s in handle.whole_document().get("snapshots", []) if s.get("sequence-number", 0) >= oldest]
+    later = [s for s in handle.read_whole_document().get("snapshots", []) if s.get("sequence-number", 0) >= oldest]
     added = {path: m for path, m in _read_manifest_lists(handle, gone).items() if m["added_snapshot_id"] in ids}
     files = {
         record["data_file"]["file_path"]

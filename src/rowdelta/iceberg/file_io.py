@@ -33,7 +33,7 @@ class FileIO:
         self._gateway = gateway
 
     @property
-    def kind(self) -> str:
+    def class_name(self) -> str:
         """The class of the FileIO."""
         return str(self._io.getClass().getName())
 
@@ -86,7 +86,7 @@ class FileIO:
             raise
 
     @contextmanager
-    def writing(self, contents: Mapping[str, bytes]) -> Iterator[Callable[[], object]]:
+    def write_in_background(self, contents: Mapping[str, bytes]) -> Iterator[Callable[[], object]]:
         """Writes new files while the caller does something else.
 
         Yields a function that returns when all files are written, and raises the error of one that is not. After the

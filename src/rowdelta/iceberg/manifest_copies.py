@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg.manifest_entries import DELETED, EQUALITY, EXISTING
-from rowdelta.iceberg.scratch_files import scratch_folder
+from rowdelta.iceberg.scratch_files import find_scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -47,21 +47,21 @@ def copy_listing(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[st
 
 def _copy_position_deletes(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, Any] | None:
     """A copy of a delete manifest with its position deletes only; None if it has none."""
-    if all(entry.content is FileContent.EQUALITY for entry in handle.manifests.deletes(manifest)):
+    if all(entry.content is FileContent.EQUALITY for entry in handle.manifests.read_deletes(manifest)):
         return None
     avro = handle.manifests.read(manifest["manifest_path"])
     positions = [record for record in avro.records if record["data_file"]["content"] != EQUALITY]
     # Iceberg reads manifests when a query is planned, so this copy stays until the process ends.
     name = uuid.uuid5(handle.scratch.namespace, manifest["manifest_path"])
-    location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
+    location = f"{find_scratch_folder(handle)}/rowdelta-{name}-m0.avro"
     data = replace(avro, records=positions).to_bytes()
-    handle.scratch.keep(location, data)
+    handle.scratch.write(location, data)
     return {**manifest, "manifest_path": location, "manifest_length": len(data)}
 
 
 def _copy_data_files(handle: TableHandle, manifest: dict[str, Any], only: AbstractSet[str]) -> dict[str, Any] | None:
     """A data manifest, given as its record in the manifest list, with some of its files; None if it has none."""
-    live = handle.manifests.data(manifest)
+    live = handle.manifests.read_data(manifest)
     wanted = sum(entry.path in only for entry in live)
     if wanted in {0, len(live)}:
         return manifest if wanted else None
@@ -76,9 +76,9 @@ def _copy_data_files(handle: TableHandle, manifest: dict[str, Any], only: Abstra
     ]
     paths = sorted(record["data_file"]["file_path"] for record in selected)
     name = uuid.uuid5(handle.scratch.namespace, "\n".join([manifest["manifest_path"], str(first), *paths]))
-    location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
+    location = f"{find_scratch_folder(handle)}/rowdelta-{name}-m0.avro"
     data = replace(avro, records=selected).to_bytes()
-    handle.scratch.keep(location, data, passing=True)
+    handle.scratch.write(location, data, for_action=True)
     counts = {"added_files_count": 0, "existing_files_count": len(selected), "deleted_files_count": 0}
     return {**manifest, **counts, "manifest_path": location, "manifest_length": len(data)}
 

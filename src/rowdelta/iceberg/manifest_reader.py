@@ -78,11 +78,11 @@ class ManifestReader:
         if len(data) <= _CACHED_BYTES_EACH:
             self._bytes.put(path, data)
 
-    def deletes(self, manifest: dict[str, Any]) -> list[DeleteEntry]:
+    def read_deletes(self, manifest: dict[str, Any]) -> list[DeleteEntry]:
         """The live entries of a delete manifest, given as its record in the manifest list."""
         return self._read_entries(manifest, parse_delete_entry)
 
-    def data(self, manifest: dict[str, Any]) -> list[DataEntry]:
+    def read_data(self, manifest: dict[str, Any]) -> list[DataEntry]:
         """The live entries of a data manifest, given as its record in the manifest list."""
         return self._read_entries(manifest, parse_data_entry)
 

@@ -80,7 +80,7 @@ class Schema:
         wanted = tuple(map(rule.fold, split_name(name)))
         alike = [column for column in columns if tuple(map(rule.fold, column.path)) == wanted]
         if len(alike) > 1:
-            raise ambiguous_name_error(name, [column.sql for column in alike])
+            raise make_ambiguous_name_error(name, [column.sql for column in alike])
         alike = alike or [column for column in columns if rule.same(column.name, name)]
         if len(alike) > 1:
             raise InputError(
@@ -95,7 +95,7 @@ class Schema:
         )
 
 
-def ambiguous_name_error(name: str, columns: Sequence[str]) -> InputError:
+def make_ambiguous_name_error(name: str, columns: Sequence[str]) -> InputError:
     """The error for a name that matches columns which differ only in case."""
     return InputError(
         f"{name!r} fits {' and '.join(columns)}, which differ only in case",

@@ -40,7 +40,7 @@ class SnapshotFiles:
         numbers = [int(count) for count in counts if count is not None]
         return sum(numbers) if len(numbers) == len(counts) else None
 
-    def young_files(self, handle: TableHandle) -> list[DataEntry]:
+    def list_young_files(self, handle: TableHandle) -> list[DataEntry]:
         """The data files that are not older than every equality delete. Only for these the age of a row matters."""
         oldest = min(entry.sequence_number for entry in self.equality_deletes)
         young = [
@@ -49,7 +49,7 @@ class SnapshotFiles:
             if not manifest.get("content") and (manifest.get("sequence_number") or 0) >= oldest
         ]
         handle.manifests.fetch(young, parsed=True)
-        entries = [entry for manifest in young for entry in handle.manifests.data(manifest)]
+        entries = [entry for manifest in young for entry in handle.manifests.read_data(manifest)]
         return [entry for entry in entries if entry.sequence_number >= oldest]
 
 
@@ -66,7 +66,7 @@ def read_listed_files(handle: TableHandle, snapshot: Snapshot, listing: AvroFile
     """The files of a snapshot with this manifest list, which may differ from its own."""
     manifests = [manifest for manifest in listing.records if manifest.get("content")]
     handle.manifests.fetch(manifests, parsed=True)
-    deletes = [entry for manifest in manifests for entry in handle.manifests.deletes(manifest)]
+    deletes = [entry for manifest in manifests for entry in handle.manifests.read_deletes(manifest)]
     positions = tuple(entry for entry in deletes if entry.content is FileContent.POSITION)
     equality = tuple(entry for entry in deletes if entry.content is FileContent.EQUALITY)
     return SnapshotFiles(snapshot, listing, positions, equality)

@@ -106,4 +106,4 @@ def _describe_snapshot(
 ) -> MetadataDocument:
     """The metadata of a table with this snapshot alone, and with row ids, by which Iceberg gives sequence numbers."""
     document = MetadataDocument(handle.document).add_row_lineage().add_schema(schema_id, extra_fields)
-    return document.keep_snapshot(handle.snapshot_document(snapshot_id))
+    return document.keep_snapshot(handle.read_snapshot_document(snapshot_id))

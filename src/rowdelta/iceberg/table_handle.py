@@ -145,11 +145,11 @@ class TableHandle:
         """
         return run_interruptibly(self.gateway, work, during=self.scratch.action, cancel=cancel)
 
-    def whole_document(self) -> dict[str, Any]:
+    def read_whole_document(self) -> dict[str, Any]:
         """The metadata with every snapshot and their log; `document` has only the snapshots of branches and tags."""
         return read_metadata_document(self.gateway, self.state.current)
 
-    def snapshot_document(self, snapshot_id: int) -> dict[str, Any]:
+    def read_snapshot_document(self, snapshot_id: int) -> dict[str, Any]:
         """One snapshot as Iceberg's JSON."""
         for snapshot in self.document["snapshots"]:
             if snapshot["snapshot-id"] == snapshot_id:

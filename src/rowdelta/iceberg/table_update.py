@@ -41,7 +41,7 @@ class TableUpdate:
     requires: Mapping[str, str | None] = field(default_factory=dict)
     snapshot_id: int | None = None
 
-    def transaction(self, handle: TableHandle, base: Any) -> Any:
+    def start_transaction(self, handle: TableHandle, base: Any) -> Any:
         """A transaction that starts where the update ends; it must not be committed itself."""
         operations, iceberg = handle.java_table.operations(), handle.gateway.iceberg
         start = self.apply(handle, iceberg.TableMetadata.buildFrom(base)).build()

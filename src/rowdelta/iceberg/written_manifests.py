@@ -35,7 +35,7 @@ class WrittenManifests:
         self._transaction = transaction
         self._producer = producer
 
-    def manifests(self) -> list[str]:
+    def list_manifests(self) -> list[str]:
         """Every manifest that was written so far."""
         try:
             count = int(self._read_field("manifestCount"))  # py4j converts it to a Python number
@@ -46,7 +46,7 @@ class WrittenManifests:
         except JavaError as error:
             return self._warn(error)
 
-    def lists(self) -> list[str]:
+    def list_manifest_lists(self) -> list[str]:
         """Every manifest list that was written so far."""
         try:
             return [str(location) for location in self._gateway.members(self._read_field("manifestLists"))]

@@ -52,7 +52,7 @@ def find_affected_files(handle: TableHandle, files: SnapshotFiles, deletes: Sequ
     bounds: dict[int, _ColumnBounds] = {}
     affected = np.zeros(len(inventory.data), bool)
     dangling = []
-    for entry, by_metadata in inventory.applicable():
+    for entry, by_metadata in inventory.match_entries():
         if entry.path not in paths:
             continue
         indices = by_metadata

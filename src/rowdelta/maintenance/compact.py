@@ -98,7 +98,7 @@ class Compact(Operation[CompactResult]):
         if open_target(self._handle).snapshot is None:
             return Plan(title, (("data files", "none: the table is empty"),))
         self._check_partitions()
-        arguments = self._options.arguments(self._handle.full_name, self._handle.branch)
+        arguments = self._options.build_arguments(self._handle.full_name, self._handle.branch)
         arguments.pop("table")
         steps = [
             *self._describe_resolve(),
@@ -230,14 +230,14 @@ class Compact(Operation[CompactResult]):
     def _rewrite_data_files(self, handle: TableHandle) -> None:
         """Runs Iceberg's procedure, which commits to the branch itself, beside other writers."""
         handle.spark.catalog.refreshTable(handle.full_name)  # a new branch is not a new snapshot
-        arguments = self._options.arguments(handle.full_name, handle.branch)
+        arguments = self._options.build_arguments(handle.full_name, handle.branch)
         head = _read_head(handle, handle.branch)
         totals = (int(head.summary.get(f"total-{name}", 0)) for name in ("records", "files-size", "data-files"))
         whole = Portion(*totals)
         with report_progress(f"compact {handle.name}", [whole], self._progress) as reporter:
-            with watch_jobs(handle.spark.sparkContext, reporter.within(whole)):
+            with watch_jobs(handle.spark.sparkContext, reporter.track_group(whole)):
                 numbers = call_procedure(handle, "rewrite_data_files", arguments)
-            reporter.done(whole)
+            reporter.finish_group(whole)
         made = _read_head(handle, handle.branch)
         self._add(
             Result(

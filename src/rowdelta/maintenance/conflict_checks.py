@@ -86,7 +86,7 @@ def build_equality_delete_check(
         if removed:
             raise CommitConflictError(f"another writer removed equality delete {removed[0]}", hint="run it again")
         newer = [m for path, m in _list_data_manifests(parent.listing).items() if path not in read]
-        entries = [entry for manifest in newer for entry in made.handle.manifests.data(manifest)]
+        entries = [entry for manifest in newer for entry in made.handle.manifests.read_data(manifest)]
         replaced = [e.path for e in entries if emptied.get(e.path, e.sequence_number) != e.sequence_number]
         if replaced:
             raise CommitConflictError(f"another writer added data file {replaced[0]} again", hint="run it again")
@@ -100,7 +100,7 @@ def _list_data_manifests(listing: AvroFile) -> dict[str, dict[str, Any]]:
 
 def _find_changes(read: dict[str, dict[str, Any]], made: UncommittedSnapshot) -> tuple[set[str], dict[str, DataEntry]]:
     """The data files of manifests that were removed since a snapshot was read, and of new manifests."""
-    now, data = _list_data_manifests(made.listing), made.handle.manifests.data
+    now, data = _list_data_manifests(made.listing), made.handle.manifests.read_data
     before = {entry.path for path, manifest in read.items() if path not in now for entry in data(manifest)}
     after = {entry.path: entry for path, manifest in now.items() if path not in read for entry in data(manifest)}
     return before, after

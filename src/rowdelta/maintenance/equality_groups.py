@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from rowdelta.change import IntegerBatch
-from rowdelta.codec import sorted_distinct
+from rowdelta.codec import sort_distinct
 from rowdelta.encoding import BatchStatistics, DeleteBatch, DeleteEncoding, FileContent, KeyColumn, choose_encoding
 from rowdelta.errors import EncodingError
 from rowdelta.iceberg import read_footer
@@ -131,7 +131,7 @@ def load_integer_batch(
     loaded = load_integer_keys(handle, files, plain, column) if plain else []
     loaded += [load_hashed_integers(handle, entry, column) for entry in entries if entry not in plain]
     has_null = any(keys.has_null for keys in loaded)
-    return IntegerBatch((), sorted_distinct(np.concatenate([keys.keys for keys in loaded])), has_null)
+    return IntegerBatch((), sort_distinct(np.concatenate([keys.keys for keys in loaded])), has_null)
 
 
 def _is_plain(column: Field) -> bool:

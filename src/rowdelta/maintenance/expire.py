@@ -99,7 +99,7 @@ class Expire(Operation[ExpireResult]):
         started = time.monotonic()
         action = f"expire {self._handle.name}"
         owns_data = self.check()
-        before = self._handle.whole_document()
+        before = self._handle.read_whole_document()
         with show_search(action, self._progress):
             if owns_data:
                 files = expire_all(self._handle, self._older_than, self._retain_last)
@@ -109,7 +109,7 @@ class Expire(Operation[ExpireResult]):
         # Before anything else that may fail: no later call would find these files.
         removed = remove_files(self._handle, action, files.by_kind, self._progress, finish_anyway=True)
         self._handle.refresh()
-        expiry = compare_documents(before, self._handle.whole_document())
+        expiry = compare_documents(before, self._handle.read_whole_document())
         if expiry.snapshots:
             refresh_spark_cache(self._handle)
             refresh_views(self._handle)

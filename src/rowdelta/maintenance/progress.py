@@ -90,7 +90,7 @@ class Reporter:
         self._listeners = listeners
         self._started = time.monotonic()
 
-    def done(self, group: Portion) -> None:
+    def finish_group(self, group: Portion) -> None:
         """Reports that a group of files is finished. A Ctrl-C that came meanwhile takes effect here."""
         now = self._state
         self._state = replace(
@@ -104,7 +104,7 @@ class Reporter:
         self._notify(self._state)
         stop_if_interrupted()
 
-    def within(self, group: Portion) -> Callable[[float], None]:
+    def track_group(self, group: Portion) -> Callable[[float], None]:
         """Returns a callback that takes the share of a group that is done, from 0 to 1, and reports rows and bytes."""
 
         def report(share: float) -> None:

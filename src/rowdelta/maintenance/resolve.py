@@ -135,7 +135,7 @@ class Resolve(Operation[ResolveResult]):
         if not plan.deletes:
             self._resolved = plan.files.snapshot
             return
-        check_vectors(self._handle, plan.deletion_vectors())
+        check_vectors(self._handle, plan.list_deletion_vectors())
         groups = plan.group()
         self._result = replace(
             self._result,
@@ -163,7 +163,7 @@ class Resolve(Operation[ResolveResult]):
         with report_progress(action, portions, self._progress) as reporter:
             for index, (group, portion) in enumerate(zip(groups, portions, strict=True), 1):
                 positions += find_positions(plan, group)
-                reporter.done(portion)
+                reporter.finish_group(portion)
                 if self._partial and index < len(groups):
                     change = stage_group(plan, positions, group, verify=verify)
                     if change is not None:

@@ -48,7 +48,7 @@ class ResolvePlan:
         """The data files to read, in groups that fit into the memory."""
         return group_files(self.affected.files, self.memory)
 
-    def deletion_vectors(self) -> list[DeleteEntry]:
+    def list_deletion_vectors(self) -> list[DeleteEntry]:
         """The deletion vectors of the data files to read."""
         paths = {file.path for file in self.affected.files}
         return [entry for entry in self.files.position_deletes if entry.referenced_data_file in paths]

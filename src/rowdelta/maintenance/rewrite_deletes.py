@@ -144,7 +144,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
         entries, verify = plan.positions.entries, self._should_verify(plan)
         with self._report_progress("position", [entries]) as reporter:
             self._commit(stage_position_rewrite(plan.positions, verify=verify), positions=len(entries))
-            reporter.done(measure_deletes(entries))
+            reporter.finish_group(measure_deletes(entries))
 
     def _report_progress(
         self, content: str, groups: Sequence[Sequence[DeleteEntry]]

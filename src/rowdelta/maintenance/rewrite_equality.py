@@ -62,7 +62,7 @@ def stage_equality_rewrite(
     try:
         for group in groups:
             new.append(_write_group(handle, files, group))
-            reporter.done(measure_deletes(group.entries))
+            reporter.finish_group(measure_deletes(group.entries))
     except BaseException:
         handle.io.discard([delete.file.path for delete in new])
         raise

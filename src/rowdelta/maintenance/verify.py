@@ -112,7 +112,7 @@ def build_row_check(only: AbstractSet[str] | None = None) -> Callable[[Uncommitt
 def read_all(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[str] | None = None) -> DataFrame:
     """Reads the live rows and applies every delete. A check does not rely on pruning, so no delete is skipped."""
     schema_id = handle.metadata.current_schema_id
-    return build_live_rows(handle, files, schema_id, only=only, deletes=files.equality_deletes).live()
+    return build_live_rows(handle, files, schema_id, only=only, deletes=files.equality_deletes).apply_deletes()
 
 
 def compare_rows(before: DataFrame, after: DataFrame, name: str) -> None:

@@ -16,18 +16,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.codec import sorted_distinct
+from rowdelta.codec import sort_distinct
 from rowdelta.encoding import DeleteEncoding
 from rowdelta.errors import VerificationError
 from rowdelta.iceberg import find_column_path, read_delete_keys, read_encoding, read_listed_files, read_parent_files
 from rowdelta.read import (
-    integer_sql,
     is_integer,
     load_hashed_integers,
     load_hashed_keys,
     read_row_keys,
     read_vector_keys,
     to_integers,
+    write_integer_sql,
 )
 from rowdelta.spark import make_frame_from_arrow, parse_column
 
@@ -119,7 +119,7 @@ class _KeyReader:
         """The distinct keys of some files, sorted."""
         if _is_one_integer(columns):
             loaded = [self._read_integers(columns[0], entry) for entry in entries]
-            keys = pa.array(sorted_distinct(np.concatenate([part.keys for part in loaded])), pa.int64())
+            keys = pa.array(sort_distinct(np.concatenate([part.keys for part in loaded])), pa.int64())
             nulls = pa.nulls(int(any(part.has_null for part in loaded)), pa.int64())
             return pa.table({str(columns[0].id): pa.concat_arrays([keys, nulls])})
         table = pa.concat_tables([self._read_file(columns, entry) for entry in entries])
@@ -129,7 +129,7 @@ class _KeyReader:
     def _read_file(self, columns: Sequence[Field], entry: DeleteEntry) -> pa.Table:
         if not entry.is_vector:
             return self._rows[entry.path]
-        return _as_stored(columns, load_hashed_keys(self._handle, entry, columns))
+        return _convert_to_stored(columns, load_hashed_keys(self._handle, entry, columns))
 
     def _read_integers(self, column: Field, entry: DeleteEntry) -> IntegerKeys:
         if not entry.is_vector:
@@ -151,17 +151,19 @@ def _read_rows(
     numbers = pa.table({"_file": pa.array(paths, pa.string()), _FILE: pa.array(range(len(paths)), pa.int32())})
     rows = read_delete_keys(handle, files, entries, [column.id for column in columns])
     references = [(column, find_column_path(handle, column.id)) for column in columns]
-    values = [parse_column(integer_sql(c, sql) if is_integer(c) else sql).alias(str(c.id)) for c, sql in references]
+    values = [
+        parse_column(write_integer_sql(c, sql) if is_integer(c) else sql).alias(str(c.id)) for c, sql in references
+    ]
     joined = rows.select("_file", *values).join(F.broadcast(make_frame_from_arrow(handle.spark, numbers)), "_file")
     table = joined.drop("_file").toArrow().combine_chunks()
     codes = table[_FILE].to_numpy()
     order = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[order], np.arange(len(paths) + 1))
-    keys = _as_stored(columns, table.drop_columns([_FILE]).take(pa.array(order)))
+    keys = _convert_to_stored(columns, table.drop_columns([_FILE]).take(pa.array(order)))
     return {path: keys.slice(ends[i], ends[i + 1] - ends[i]) for i, path in enumerate(paths)}
 
 
-def _as_stored(columns: Sequence[Field], keys: pa.Table) -> pa.Table:
+def _convert_to_stored(columns: Sequence[Field], keys: pa.Table) -> pa.Table:
     """Converts keys to the values that Iceberg's metadata would hold, in the order of the columns."""
     return pa.table({str(column.id): _store_column(column, keys[str(column.id)]) for column in columns})
 

@@ -125,7 +125,7 @@ def _find_snapshot_at(handle: TableHandle, timestamp: str | dt.datetime) -> Snap
     milliseconds = timestamp.timestamp() * 1000
     metadata = handle.metadata
     if handle.branch == "main":
-        log = handle.whole_document().get("snapshot-log", [])
+        log = handle.read_whole_document().get("snapshot-log", [])
         past = [entry["snapshot-id"] for entry in log if entry["timestamp-ms"] <= milliseconds]
         snapshot = metadata.snapshots.get(past[-1]) if past else None
     else:

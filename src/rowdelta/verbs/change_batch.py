@@ -54,7 +54,7 @@ class ChangeRules:
     aside: tuple[str, ...] = ()
 
     @staticmethod
-    def of(
+    def from_arguments(
         key: str | Sequence[str],
         order_by: str | Column | Sequence[str | Column] | None,
         delete_when: str | Column | None,
@@ -68,7 +68,7 @@ class ChangeRules:
         order = (order_by,) if isinstance(order_by, (str, Column)) else tuple(order_by)
         return ChangeRules(names, order, delete_when, tie, tuple(aside))
 
-    def checked(self, handle: TableHandle) -> ChangeRules:
+    def check_expressions(self, handle: TableHandle) -> ChangeRules:
         """Returns the rules after checking that every text in them is one whole expression."""
         for value in self.order_by:
             check_expression(handle.gateway, value, "order_by")
@@ -94,11 +94,11 @@ class ChangeBatch:
     order: tuple[str, ...]
     tie: Tie
 
-    def last(self, changes: DataFrame | None = None) -> DataFrame:
+    def select_last(self, changes: DataFrame | None = None) -> DataFrame:
         """Selects the last change of each key, from all changes or a cached copy of them."""
         return _select_last(self.changes if changes is None else changes, self.key, self.order, self.tie)
 
-    def rows(self, last: DataFrame, lineage: Sequence[str], only: Sequence[str] | None = None) -> DataFrame:
+    def select_rows(self, last: DataFrame, lineage: Sequence[str], only: Sequence[str] | None = None) -> DataFrame:
         """Selects the rows to write from one change of each key.
 
         Args:

@@ -51,7 +51,7 @@ class Candidates:
 
 def collect_source_keys(merge: MergeSpec, source: DataFrame) -> SourceKeys:
     """Collects the keys of a source, or their range; nothing if rows that match no key are changed, too."""
-    if merge.clauses_for(BY_SOURCE):
+    if merge.list_clauses(BY_SOURCE):
         return SourceKeys(None, None)
     can_use_lookup = can_look_up(merge.handle, source, merge.on)
     was_small = can_use_lookup and is_small(source)
@@ -68,5 +68,5 @@ def select_candidates(target: Target, rows: DataFrame, keys: SourceKeys) -> Cand
     """Selects the rows that may match, so that Spark skips files and row groups."""
     in_range = None if keys.range is None else where_sql(rows, keys.range)
     rows = rows if in_range is None else in_range
-    rows = rows if keys.lookup is None else rows.where(keys.lookup.bits.hit())
+    rows = rows if keys.lookup is None else rows.where(keys.lookup.bits.test_key())
     return Candidates(rows, in_range, choose_locator(target, rows), keys.lookup)

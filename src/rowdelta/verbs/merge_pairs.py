@@ -35,7 +35,7 @@ def join_source(
     right = source.withColumn(FOUND, F.lit(True)).alias(merge.aliases[1])
     if broadcast:
         right = F.broadcast(right)
-    join_type = "left" if merge.clauses_for(BY_SOURCE) else "inner"
+    join_type = "left" if merge.list_clauses(BY_SOURCE) else "inner"
 
     def join(rows: DataFrame) -> DataFrame:
         return rows.alias(merge.aliases[0]).join(right, merge.on.condition, join_type)
