@@ -367,7 +367,7 @@ def test_a_catalog_whose_files_are_elsewhere_is_told_what_it_lacks(
         assert "its FileIO is org.apache.iceberg.inmemory.InMemoryFileIO" in str(caught.value)
         assert "ResolvingFileIO" in str(caught.value)
         assert not spark.catalog.tableExists(f"{catalog}.db.orders")
-    with pytest.raises(rd.TableError, match=r"custom location .*\nHint: .*leave location out"):
+    with pytest.raises(rd.TableError, match=r"custom location .*\nHint: .*omit location"):
         rd.from_delta(spark, delta, table_name, location="s3://elsewhere/orders").execute()
     with pytest.raises(rd.TableError, match=r'No FileSystem for scheme "s3"\nHint: Delta Lake reads through Hadoop'):
         rd.from_delta(spark, "s3://elsewhere/orders", table_name).execute()

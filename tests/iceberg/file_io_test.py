@@ -117,7 +117,7 @@ def test_a_clean_up_that_fails_does_not_hide_why_it_was_needed(caplog: pytest.Lo
     storage = Storage("delete")
     with pytest.raises(rd.TableError, match="cannot write a/b: IOException: disk full"):
         FileIO(storage).write("a/b", b"0123456789")
-    assert "stays behind: cannot delete a/b" in caplog.text
+    assert "no longer needed cannot be removed: cannot delete a/b" in caplog.text
 
 
 def test_large_ranges_come_as_they_are(spark: SparkSession, table_name: str, tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def test_a_commit_fails_only_where_it_was_asked_for(
 
     monkeypatch.setattr(sys.modules["rowdelta.iceberg.snapshot_update"], "pass_files", fails)
     text = told(lambda: created.update().set("amount", 0).where("id = 1").execute(), rd.TableError)
-    assert text == "the snapshot cannot be made, nothing was committed: AnalysisException: no"
+    assert text == "the snapshot cannot be created; nothing was committed: AnalysisException: no"
 
 
 def test_only_the_error_of_a_job_is_said_to_be_one(spark: SparkSession) -> None:

@@ -1,4 +1,4 @@
-"""One attempt to commit a change: makes the snapshot, asks the catalog, and removes what the attempt left behind.
+"""One attempt to commit a change: makes the snapshot, asks the catalog, and cleans up after a failure.
 
 Iceberg makes the snapshot inside a transaction that is never committed. Validation, sequence numbers and manifests are
 Iceberg's own. But Iceberg's manifest writer drops the offsets of the blobs of equality delete vectors, and Iceberg can
@@ -49,7 +49,7 @@ class CommitAttempt:
         self.asked = False
 
     def try_commit(self, retries: CommitRetries, wait: Callable[[], object]) -> bool:
-        """Whether the commit succeeded; False if another writer was faster and another attempt is allowed.
+        """Tries to commit; returns False if another writer was faster and another attempt is allowed.
 
         Args:
             retries: How many attempts are left.
@@ -121,7 +121,7 @@ class CommitAttempt:
         return snapshot, {_get_file_name(path) for path in paths}
 
     def _stage(self, transaction: Any, base: Any, manifests: VectorManifests) -> Any:
-        """Lets Iceberg make the snapshot in a transaction that is never committed, so nobody can see it."""
+        """Lets Iceberg make the snapshot in a transaction that is never committed, so that no reader sees it."""
         handle, update = self._handle, self._change.update
         if update is not None:
             update.check(handle, base)

@@ -1,6 +1,6 @@
 """Reads the rows of delete files with Iceberg's own reader, as if the files were data.
 
-The files become the only data files of a table that exists in memory alone: its schema is the key columns, with the
+The files become the only data files of a table that exists only in memory: its schema is the key columns, with the
 field ids of the real table, so that renamed, promoted and missing columns read as the Iceberg spec says.
 """
 

@@ -1,4 +1,4 @@
-"""Which deletes may apply to which data files of a snapshot, from manifests alone.
+"""Finds which deletes may apply to which data files of a snapshot; reads only manifests.
 
 The rules are those of Iceberg's delete index: sequence numbers, partition scope, paths, bounds and null counts. Files
 are grouped by scope and sorted by age, and the bounds of a group are compared as arrays of ranks. So a delete costs a
@@ -50,7 +50,7 @@ class DeleteFileIndex:
         self._ranked: dict[int, RankedColumn] = {}
 
     def match_files(self) -> Iterator[npt.NDArray[np.int64]]:
-        """For each delete, in order, the indices of the data files that it may apply to."""
+        """Yields the indices of the data files that each delete may apply to, in the order of the deletes."""
         for delete in self.deletes:
             if delete.entry.content is FileContent.EQUALITY:
                 yield self._match_equality(delete)
@@ -58,11 +58,11 @@ class DeleteFileIndex:
                 yield self._match_positions(delete.entry)
 
     def match_entries(self) -> Iterator[tuple[DeleteEntry, npt.NDArray[np.int64]]]:
-        """Each delete with the indices of the data files that it may apply to."""
+        """Pairs each delete with the indices of the data files that it may apply to."""
         return zip((delete.entry for delete in self.deletes), self.match_files(), strict=True)
 
     def _group_by_partition(self) -> dict[Any, npt.NDArray[np.int64]]:
-        """The data files of each partition, oldest first."""
+        """Groups the data files by partition, oldest first."""
         members: dict[Any, list[int]] = defaultdict(list)
         for index in self._order.tolist():
             members[make_partition_key(self.data[index].spec_id, self.data[index].partition)].append(index)
@@ -101,9 +101,7 @@ class DeleteFileIndex:
 
 
 def make_partition_key(spec_id: int, partition: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A partition of a spec as a key.
-
-    A NaN is itself.
+    """Makes a hashable key of a partition of a spec; a NaN equals itself.
 
     Examples:
         >>> make_partition_key(0, (2, float("nan"), None))
@@ -139,9 +137,9 @@ def index_manifest_list(handle: TableHandle, listing: AvroFile) -> DeleteFileInd
 def find_later_deletes(
     handle: TableHandle, read: SnapshotFiles, newer: SnapshotFiles, paths: Collection[str]
 ) -> list[DeleteEntry]:
-    """Deletes of a newer snapshot that came after an older one, and may apply to some data files of the older one.
+    """Finds deletes that a newer snapshot adds to an older one, and that may apply to some data files of the older one.
 
-    A rewritten delete keeps its age, so it did not come after.
+    A rewritten delete keeps its age, so it does not count as added.
 
     Args:
         handle: The table.

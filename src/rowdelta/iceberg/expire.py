@@ -110,7 +110,7 @@ def expire_own(
     retain_last: int | None,
     folders: Sequence[str],
 ) -> ExpiredFiles:
-    """Expires snapshots of a table whose data files belong to someone else.
+    """Expires snapshots of a table whose data files belong to another table.
 
     `before` is the metadata with every snapshot. The files to remove are metadata and delete files in the table's own
     folders, never data files.
@@ -156,7 +156,7 @@ def _remove_scheme(path: str) -> str:
 def _expire_in_transaction(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> Any:
     """An uncommitted transaction that expires snapshots and leaves every file where it is.
 
-    Iceberg refuses to expire where garbage collection is off, so it is on for the length of the transaction.
+    Iceberg refuses to expire if garbage collection is off, so the transaction turns it on.
     """
     setting = handle.metadata.properties.get(GC_ENABLED)
     transaction = handle.java_table.newTransaction()

@@ -64,7 +64,7 @@ class FileIO:
         return data
 
     def write(self, path: str, data: bytes) -> None:
-        """Writes a new file, whole or not at all; one that exists is an error, and stays."""
+        """Writes a new file atomically. An existing file is an error, and does not change."""
         try:
             stream = self._io.newOutputFile(path).create()
         except Py4JJavaError as error:
@@ -87,7 +87,7 @@ class FileIO:
 
     @contextmanager
     def write_in_background(self, contents: Mapping[str, bytes]) -> Iterator[Callable[[], object]]:
-        """Writes new files while the caller does something else.
+        """Writes new files in the background.
 
         Yields a function that returns when all files are written, and raises the error of one that is not. After the
         block no file is still being written, unless an interrupt did not wait for it.
@@ -96,24 +96,24 @@ class FileIO:
             yield collect
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Removes files. One that does not exist is not an error."""
+        """Removes files. A missing file is not an error."""
         for path in paths:
             self._delete(path)
 
     def discard(self, paths: Iterable[str]) -> int:
-        """Removes files that nothing refers to. One that cannot be removed is an orphan, not an error.
+        """Removes files that nothing refers to. A file that cannot be removed becomes an orphan; that is not an error.
 
         Returns:
             How many files were removed.
         """
-        gone = 0
+        removed = 0
         for path in paths:
             try:
                 self._delete(path)
-                gone += 1
+                removed += 1
             except TableError as error:  # noqa: PERF203 - each file for itself
-                log.warning("a file that is not needed stays behind: %s", error.message)
-        return gone
+                log.warning("a file that is no longer needed cannot be removed: %s", error.message)
+        return removed
 
     def _delete(self, path: str) -> None:
         try:
@@ -155,9 +155,9 @@ def read_in_pieces(stream: Any, length: int | None = None) -> bytes:
 
 
 def run_in_parallel(read: Callable[[X], Y], items: Sequence[X]) -> list[Y]:
-    """Reads or writes several small files at once: each waits for storage, not for the processor.
+    """Reads or writes several small files in parallel: each waits for storage, not for the processor.
 
-    After an error, no other file is still being read or written, unless an interrupt did not wait for it.
+    When it raises an error, no other file is still being read or written, unless an interrupt did not wait for it.
 
     Examples:
         >>> run_in_parallel(len, ["one", "three"])

@@ -1,4 +1,4 @@
-"""Copies of manifests and manifest lists that name some of their files only."""
+"""Copies manifests and manifest lists with only some of their files."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _copy_data_files(handle: TableHandle, manifest: dict[str, Any], only: Abstra
 
 
 def _add_row_ids(avro: AvroFile, first: int | None) -> AvroFile:
-    """Writes the id of the first row to the live files of a data manifest, which would inherit it one after the other.
+    """Writes the first row id of each live file into a data manifest; in the original, the files inherit these ids.
 
     Args:
         avro: The manifest.

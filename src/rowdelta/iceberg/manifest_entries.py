@@ -97,7 +97,7 @@ def read_data_sequence_number(record: dict[str, Any], manifest: dict[str, Any]) 
         return int(manifest.get("sequence_number") or 0)
     raise TableError(
         f"an existing entry of {manifest['manifest_path']} has no sequence number",
-        hint="the manifest was not written as the Iceberg spec says; which deletes apply cannot be known",
+        hint="the manifest was not written as the Iceberg spec says; it is unknown which deletes apply",
     )
 
 
@@ -110,7 +110,7 @@ def read_spec_id(manifest: dict[str, Any]) -> int:
     if spec_id is None:
         raise TableError(
             f"manifest {manifest['manifest_path']} has no partition spec in its manifest list",
-            hint="the manifest list is damaged; which deletes apply cannot be known",
+            hint="the manifest list is damaged; it is unknown which deletes apply",
         )
     return int(spec_id)
 
@@ -121,7 +121,7 @@ def parse_delete_entry(record: dict[str, Any], manifest: dict[str, Any]) -> Dele
     content = FileContent.EQUALITY if file["content"] == EQUALITY else FileContent.POSITION
     equality_ids = tuple(file.get("equality_ids") or ())
     if content is FileContent.EQUALITY and not equality_ids:
-        raise TableError(f"equality delete {file['file_path']} has no equality_ids", hint="its key cannot be known")
+        raise TableError(f"equality delete {file['file_path']} has no equality_ids", hint="its key is unknown")
     return DeleteEntry(
         path=file["file_path"],
         content=content,

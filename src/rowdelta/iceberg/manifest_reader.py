@@ -63,7 +63,7 @@ class ManifestReader:
             self._keep(path, data)
 
     def after_change(self) -> None:
-        """Removes most bytes, and the entries that were not used lately. To be called when the table has changed."""
+        """Removes most bytes, and entries that were not used recently. Call it after each change of the table."""
         for cache in (self._entries, self._lacks_offsets, self._bytes):
             cache.after_change()
 

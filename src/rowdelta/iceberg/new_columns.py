@@ -45,7 +45,7 @@ def open_with_new_columns(
         metadata = iceberg.TableMetadata.buildFrom(base).setCurrentSchema(schema, highest).build()
     except JavaError as error:
         raise InputError(
-            f"{handle.name} cannot get the columns {', '.join([*new, *wider])} of the changes: "
+            f"{handle.name} cannot add or widen the columns {', '.join([*new, *wider])} of the changes: "
             f"{read_java_message(error)}",
             hint="cast or drop them in the changes",
         ) from error

@@ -27,6 +27,6 @@ def read_only_blob_metadata(handle: TableHandle, path: str, size: int | None = N
     if len(blobs) != 1:
         raise FormatError(
             f"{path} holds {len(blobs)} blobs; an equality delete has exactly one",
-            hint="the file was not written whole",
+            hint="the file is damaged or incomplete",
         )
     return blobs[0]

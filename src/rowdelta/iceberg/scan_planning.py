@@ -117,7 +117,7 @@ def check_whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilte
     result = _inspect_files(handle, snapshot_id, condition)
     if isinstance(result, str):
         raise CommitConflictError(
-            f"another writer changed the same data: {result}", hint="run it again, and single rows are deleted"
+            f"another writer changed the same data: {result}", hint="run it again: it then deletes single rows"
         )
 
 
@@ -145,5 +145,5 @@ def _inspect_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) 
                 if files > _MOST_FILES:
                     return f"more than {_MOST_FILES:,} files may match"
     except JavaError as error:
-        return f"the files cannot be looked at: {read_java_message(error)}"
+        return f"the files cannot be inspected: {read_java_message(error)}"
     return WholeFiles(files, records)

@@ -38,8 +38,8 @@ class History:
 class Snapshots(Mapping[int, Snapshot]):
     """The snapshots of a table by id. A few that are not in memory are read one by one, then the whole history."""
 
-    def __init__(self, at_hand: dict[int, Snapshot], history: History | None = None) -> None:
-        self._known = at_hand
+    def __init__(self, in_memory: dict[int, Snapshot], history: History | None = None) -> None:
+        self._known = in_memory
         self._history = history
         self._one_by_one = _READ_ONE_BY_ONE
 

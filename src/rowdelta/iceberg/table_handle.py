@@ -68,7 +68,7 @@ class TableHandle:
         self.gateway = Gateway(spark)
         if not isinstance(name, str):
             raise InputError(
-                f"a table is named by text, not by {type(name).__name__}: {name!r}", hint="such as 'lake.db.orders'"
+                f"a table name must be text, not {type(name).__name__}: {name!r}", hint="such as 'lake.db.orders'"
             )
         self.spark = spark
         self.name = name
@@ -81,7 +81,7 @@ class TableHandle:
         self.puffin_footers: LruCache[str, PuffinFile] = LruCache()
         self.live_frames: LruCache[tuple[int, int, int], Any] = LruCache(_LIVE_FRAMES)
         self.refresh()
-        self.metadata.head(branch)  # a branch that does not exist fails here, not in the middle of something
+        self.metadata.head(branch)  # a branch that does not exist fails here, not halfway through an operation
 
     def refresh(self) -> TableMetadata:
         """Reads the newest metadata from the catalog."""

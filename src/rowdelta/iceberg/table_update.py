@@ -107,4 +107,4 @@ def _translate_error(error: Exception, *, committing: bool) -> Exception:
         return CommitConflictError(f"another writer was faster: {text}", hint="run it again")
     if committing and name == "CommitStateUnknownException":
         return CommitStateUnknownError(f"the catalog did not say whether the commit took place: {text}")
-    return TableError(f"the table's description cannot be changed: {name}: {text}")
+    return TableError(f"the table's metadata cannot be changed: {name}: {text}")

@@ -98,7 +98,7 @@ class VectorManifests:
         return [record["manifest_path"] for record in records]
 
     def _read_head(self, base: Any) -> dict[str, Any] | None:
-        """The head of the branch in some metadata; mostly the handle has it in memory."""
+        """Reads the head of the branch in some metadata; usually, the handle has it in memory."""
         state, branch = self._handle.state, self._handle.branch
         if base.metadataFileLocation() == state.location:
             head = state.metadata.head(branch)

@@ -23,7 +23,7 @@ def ensure_unpartitioned_spec(handle: TableHandle) -> PartitionSpec:
 
     spec = _find_spec(handle)
     if spec is None:
-        commit_metadata(handle, add, "a spec without partitions was added")
+        commit_metadata(handle, add, "add a spec without partitions")
         spec = _find_spec(handle)
     assert spec is not None
     return spec

@@ -56,7 +56,8 @@ class WrittenManifests:
     @staticmethod
     def _warn(error: Exception) -> list[str]:
         log.warning(
-            "manifests that are not needed may stay behind: this Iceberg hides them (%s)", read_java_message(error)
+            "unneeded manifests may remain: this version of Iceberg hides them (%s)",
+            read_java_message(error),
         )
         return []
 

@@ -69,7 +69,7 @@ def _check_range(handle: TableHandle, neighbours: Sequence[DeleteEntry]) -> None
 def _make_damage_error(entry: DeleteEntry, error: FormatError) -> FormatError:
     return FormatError(
         f"deletion vector {entry.path} at {entry.content_offset}, for {entry.referenced_data_file}: {error.message}",
-        hint="the rows that it deletes cannot be known: restore the file, or roll back to a snapshot from before it",
+        hint="it is unknown which rows it deletes: restore the file, or roll back to a snapshot from before it",
     )
 
 

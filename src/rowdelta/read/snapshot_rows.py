@@ -46,7 +46,7 @@ class LiveRows:
     prepare: Callable[[DataFrame], DataFrame]
 
     def skip_files(self, condition: Column) -> LiveRows:
-        """Keeps the rows that meet a predicate, by which files are skipped; see `matching`."""
+        """Keeps the rows that meet a predicate, so that files are skipped; see `matching`."""
         return replace(self, rows=self.prepare(self.stored.where(condition)))
 
     def apply_deletes(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
@@ -137,7 +137,7 @@ def _find_dropped(handle: TableHandle, field_id: int) -> Field:
             return replace(column, name=f"__rd_dropped_{field_id}", path=(f"__rd_dropped_{field_id}",), required=False)
     raise TableError(
         f"no schema of {handle.name} has a column with id {field_id}, by which rows are deleted",
-        hint="its schema was removed when snapshots expired; which rows are deleted cannot be known",
+        hint="its schema was removed when snapshots expired; it is unknown which rows are deleted",
     )
 
 
