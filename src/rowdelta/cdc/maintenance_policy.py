@@ -53,10 +53,10 @@ class ResolvePolicy:
         if self.publish is None:
             return
         metadata = table.metadata
-        published, mine = metadata.head(self.publish), metadata.head(table.branch)
-        if published is None or mine is None or published.id == mine.id:
+        published, head = metadata.head(self.publish), metadata.head(table.branch)
+        if published is None or head is None or published.id == head.id:
             return
-        if metadata.descends(published, mine.id):
+        if metadata.descends(published, head.id):
             log.info("branch %s follows the commits of %s", table.branch, self.publish)
             publish(table._handle, table.branch, published.id)  # noqa: SLF001 - a table's own stream
 
@@ -82,10 +82,10 @@ class ResolvePolicy:
         if self.publish is None:
             return False
         metadata = table.refresh().metadata
-        published, mine = metadata.head(self.publish), metadata.head(table.branch)
-        if mine is None or (mine.parent_id is None and mine.summary.get("total-records") == "0"):
+        published, head = metadata.head(self.publish), metadata.head(table.branch)
+        if head is None or (head.parent_id is None and head.summary.get("total-records") == "0"):
             return False  # no batch has arrived yet
-        return not metadata.descends(published, mine.id)
+        return not metadata.descends(published, head.id)
 
     def _count_commits(self, table: Table, stream_id: str) -> int:
         """Counts the stream's commits since the last state that was published or had no equality deletes."""

@@ -29,8 +29,8 @@ _STARTED_WITHIN: Final = 60
 _TRIES: Final = 5
 
 
-class _GivenUpError(Exception):
-    """Ends a batch of a stream that was stopped.
+class _AbandonedBatchError(Exception):
+    """Ends the batch of a stopped stream.
 
     Spark recognises an interrupted batch only by this text. It uses a regular expression that overflows the stack on a
     long text, such as a stack trace.
@@ -108,9 +108,9 @@ class RunningStream:
                     self._error = translate_spark_error(error, self._table._handle.spark)  # noqa: SLF001 - its own table
                 raise
             if isinstance(error, RowDeltaError) and not _is_interruption(error):
-                raise error from None  # its causes would make the text long; see `_GivenUpError`
-            log.info("batch %d is given up with its stream: %s", batch_id, str(error).partition("\n")[0])
-            raise _GivenUpError from None
+                raise error from None  # its causes would make the text long; see `_AbandonedBatchError`
+            log.info("batch %d is abandoned with its stream: %s", batch_id, str(error).partition("\n")[0])
+            raise _AbandonedBatchError from None
 
     @property
     def _is_stopped(self) -> bool:
@@ -152,15 +152,15 @@ class RunningStream:
         return expiry.expire(table)
 
     def _apply_with_retries(self, table: Table, batch: DataFrame, mark: BatchMark) -> BatchProgress:
-        """Applies a batch; again after a conflict, because a batch that sets only some columns reads the table."""
+        """Applies a batch, and retries after a conflict: a batch that sets only some columns reads the table."""
         for _ in range(_TRIES - 1):
             try:
-                return apply_batch(self._stream, table, batch, mark, again=self._is_first)
+                return apply_batch(self._stream, table, batch, mark, may_be_retry=self._is_first)
             except CommitConflictError as error:  # noqa: PERF203 - each time from the newest state
                 log.info("batch %d of stream %s is applied again: %s", mark.batch_id, mark.stream_id, error.message)
                 self._is_first = True  # bad records may be in quarantine already
                 table.refresh()
-        return apply_batch(self._stream, table, batch, mark, again=True)
+        return apply_batch(self._stream, table, batch, mark, may_be_retry=True)
 
     def _report(self, progress: BatchProgress) -> None:
         self.progress = [*self.progress[-99:], progress]
@@ -185,13 +185,13 @@ class RunningStream:
             raise RowDeltaError(f"a batch failed: {type(self._error).__name__}: {self._error}") from self._error
         stopped = ended is None or bool(ended)
         if stopped:
-            with self._busy:  # the mark of a batch that is being given up would be on the commit
+            with self._busy:  # the mark of an abandoned batch would be on the commit
                 if not self._is_given_up and self._stream.policy.is_behind(self._table):
                     self._stream.policy.resolve(self._table)
         return stopped
 
     def stop(self) -> None:
-        """Stops the stream. The current batch is given up, and repeated after a restart."""
+        """Stops the stream. The current batch is abandoned, and repeated after a restart."""
         self._is_given_up = True
         self.query.stop()
         with self._busy:  # Spark does not wait for the Python part of a batch, such as its commit

@@ -51,14 +51,14 @@ def _forbid_later_deletes(target: Target, paths: frozenset[str]) -> Callable[[Un
     A later delete would not apply to the new files, which are younger. Iceberg checks only deletes of rows that match
     the change; it may even drop the others from the new snapshot, since their data files are removed.
     """
-    read = target.files
-    assert read is not None
+    older = target.files
+    assert older is not None
 
-    def check(made: UncommittedSnapshot) -> None:
+    def check(uncommitted: UncommittedSnapshot) -> None:
         later = (
             []
-            if made.parent_id == read.snapshot.id
-            else find_later_deletes(made.handle, read, read_parent_files(made), paths)
+            if uncommitted.parent_id == older.snapshot.id
+            else find_later_deletes(uncommitted.handle, older, read_parent_files(uncommitted), paths)
         )
         if later:
             raise CommitConflictError(

@@ -37,8 +37,10 @@ def write_positions(
     if handle.metadata.format_version >= DELETION_VECTOR_VERSION:
         return write_vectors(handle, files, touched, records or {})
     emptied = [file for file in touched if records is not None and len(file.positions) == records.get(file.path)]
-    gone = {file.path for file in emptied}
-    return Written(write_position_files(handle, [file for file in touched if file.path not in gone]), [], emptied, {})
+    emptied_paths = {file.path for file in emptied}
+    return Written(
+        write_position_files(handle, [file for file in touched if file.path not in emptied_paths]), [], emptied, {}
+    )
 
 
 def describe_deletes(handle: TableHandle) -> str:

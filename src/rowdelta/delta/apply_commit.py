@@ -200,9 +200,9 @@ class CommitApplier:
         """The validation of a commit: the table must have had every file that Delta removed."""
         head = self._handle.snapshot()
 
-        def check(made: UncommittedSnapshot) -> None:
-            newest = max(record["sequence_number"] for record in made.listing.records)
-            own = [r for r in made.listing.records if not r["content"] and r["sequence_number"] == newest]
+        def check(uncommitted: UncommittedSnapshot) -> None:
+            newest = max(record["sequence_number"] for record in uncommitted.listing.records)
+            own = [r for r in uncommitted.listing.records if not r["content"] and r["sequence_number"] == newest]
             deleted = sum(record["deleted_files_count"] for record in own)
             if deleted != removed:
                 raise TableError(

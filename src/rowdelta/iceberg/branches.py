@@ -104,21 +104,21 @@ def _read_message(error: Exception) -> str:
 
 
 def _remove_branch(handle: TableHandle, name: str, start_id: int | None) -> None:
-    gone: list[dict[str, Any]] = []
+    removed_snapshots: list[dict[str, Any]] = []
 
     def remove(builder: Any) -> Any | None:
         """Changes only metadata: Iceberg's expiry needs `gc.enabled`, and also expires snapshots of other branches."""
         if name not in handle.metadata.branches:
             return None
-        mine = set() if start_id is None else _find_own_snapshots(handle, name) - _find_ancestors(handle, start_id)
-        gone[:] = [
-            snapshot for snapshot in handle.read_whole_document()["snapshots"] if snapshot["snapshot-id"] in mine
+        own_ids = set() if start_id is None else _find_own_snapshots(handle, name) - _find_ancestors(handle, start_id)
+        removed_snapshots[:] = [
+            snapshot for snapshot in handle.read_whole_document()["snapshots"] if snapshot["snapshot-id"] in own_ids
         ]
         metadata = handle.java_table.operations().current()
-        return builder.removeRef(name).removeSnapshots([metadata.snapshot(snapshot_id) for snapshot_id in mine])
+        return builder.removeRef(name).removeSnapshots([metadata.snapshot(snapshot_id) for snapshot_id in own_ids])
 
-    if commit_metadata(handle, remove, f"remove branch {name!r}") and gone:
-        delete_from_storage(handle, find_added_files(handle, gone))
+    if commit_metadata(handle, remove, f"remove branch {name!r}") and removed_snapshots:
+        delete_from_storage(handle, find_added_files(handle, removed_snapshots))
 
 
 def _find_own_snapshots(handle: TableHandle, branch: str) -> set[int]:

@@ -104,13 +104,13 @@ class CommitAttempt:
             Its JSON form, and the names of the metadata files that it needs.
         """
         handle, validation = self._handle, self._change.validation
-        made = self._stage(transaction, base, manifests)
-        snapshot = json.loads(handle.gateway.iceberg.SnapshotParser.toJson(made, False))
+        snapshot_object = self._stage(transaction, base, manifests)
+        snapshot = json.loads(handle.gateway.iceberg.SnapshotParser.toJson(snapshot_object, False))
         if self._change.operation is not None:
             snapshot["summary"]["operation"] = self._change.operation
         listing = handle.manifests.read(snapshot["manifest-list"])
-        mine = [record for record in listing.records if record["added_snapshot_id"] == snapshot["snapshot-id"]]
-        self._written += [snapshot["manifest-list"], *(record["manifest_path"] for record in mine)]
+        own_manifests = [record for record in listing.records if record["added_snapshot_id"] == snapshot["snapshot-id"]]
+        self._written += [snapshot["manifest-list"], *(record["manifest_path"] for record in own_manifests)]
         wait()
         if validation is not None and validation.further is not None:
             validation.further(UncommittedSnapshot(handle, listing, snapshot.get("parent-snapshot-id")))

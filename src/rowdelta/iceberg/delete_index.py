@@ -135,7 +135,7 @@ def index_manifest_list(handle: TableHandle, listing: AvroFile) -> DeleteFileInd
 
 
 def find_later_deletes(
-    handle: TableHandle, read: SnapshotFiles, newer: SnapshotFiles, paths: Collection[str]
+    handle: TableHandle, older: SnapshotFiles, newer: SnapshotFiles, paths: Collection[str]
 ) -> list[DeleteEntry]:
     """Finds deletes that a newer snapshot adds to an older one, and that may apply to some data files of the older one.
 
@@ -143,17 +143,17 @@ def find_later_deletes(
 
     Args:
         handle: The table.
-        read: The older snapshot.
+        older: The older snapshot.
         newer: The newer snapshot.
         paths: The data files.
     """
-    age = read.snapshot.sequence_number
+    age = older.snapshot.sequence_number
     manifests = [manifest for manifest in newer.listing.records if (manifest.get("sequence_number") or 0) > age]
     deletes = [delete for delete in read_live_deletes(handle, manifests) if delete.entry.sequence_number > age]
     if not deletes:
         return []
     matches = DeleteFileIndex(
-        handle.metadata, read_live_data(handle, read.listing.records, deletes, paths), deletes
+        handle.metadata, read_live_data(handle, older.listing.records, deletes, paths), deletes
     ).match_files()
     # The handle's metadata may be older than a partition spec. Where a delete of that spec applies is then unknown.
     return [

@@ -188,10 +188,10 @@ def compare_documents(before: dict[str, Any], after: dict[str, Any]) -> Expiry:
 def find_expired_files(handle: TableHandle, before: dict[str, Any], after: dict[str, Any]) -> ExpiredFiles:
     """The files that removed snapshots needed and that no remaining snapshot can reach."""
     kept_ids = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
-    gone = [s for s in before.get("snapshots", []) if s["snapshot-id"] not in kept_ids]
-    gone_manifests = _read_manifest_lists(handle, gone)
-    kept_manifests = _read_manifest_lists(handle, after.get("snapshots", [])) if gone_manifests else {}
-    only_gone = {path: manifest for path, manifest in gone_manifests.items() if path not in kept_manifests}
+    removed_snapshots = [s for s in before.get("snapshots", []) if s["snapshot-id"] not in kept_ids]
+    removed_manifests = _read_manifest_lists(handle, removed_snapshots)
+    kept_manifests = _read_manifest_lists(handle, after.get("snapshots", [])) if removed_manifests else {}
+    only_gone = {path: manifest for path, manifest in removed_manifests.items() if path not in kept_manifests}
     data: dict[str, int] = {}
     deletes: dict[str, int] = {}
     for manifest in only_gone.values():
@@ -205,20 +205,22 @@ def find_expired_files(handle: TableHandle, before: dict[str, Any], after: dict[
         data=data,
         deletes=deletes,
         manifests=tuple(only_gone),
-        manifest_lists=tuple({s["manifest-list"] for s in gone if "manifest-list" in s} - kept_lists),
+        manifest_lists=tuple({s["manifest-list"] for s in removed_snapshots if "manifest-list" in s} - kept_lists),
         statistics=tuple(sorted(_list_statistics(before) - _list_statistics(after))),
     )
 
 
-def find_added_files(handle: TableHandle, gone: Sequence[dict[str, Any]]) -> list[str]:
+def find_added_files(handle: TableHandle, removed_snapshots: Sequence[dict[str, Any]]) -> list[str]:
     """The files that removed snapshots added, metadata included, unless a later snapshot still needs them.
 
     Older snapshots cannot refer to these files, so they are not read.
     """
-    ids = {snapshot["snapshot-id"] for snapshot in gone}
-    oldest = min(snapshot.get("sequence-number", 0) for snapshot in gone)
+    ids = {snapshot["snapshot-id"] for snapshot in removed_snapshots}
+    oldest = min(snapshot.get("sequence-number", 0) for snapshot in removed_snapshots)
     later = [s for s in handle.read_whole_document().get("snapshots", []) if s.get("sequence-number", 0) >= oldest]
-    added = {path: m for path, m in _read_manifest_lists(handle, gone).items() if m["added_snapshot_id"] in ids}
+    added = {
+        path: m for path, m in _read_manifest_lists(handle, removed_snapshots).items() if m["added_snapshot_id"] in ids
+    }
     files = {
         record["data_file"]["file_path"]
         for path in added
@@ -229,7 +231,7 @@ def find_added_files(handle: TableHandle, gone: Sequence[dict[str, Any]]) -> lis
         added.pop(path, None)
         if (manifest.get("sequence_number") or 0) >= oldest:
             files -= _read_live_files(handle, manifest).keys()
-    return [*files, *added, *(snapshot["manifest-list"] for snapshot in gone)]
+    return [*files, *added, *(snapshot["manifest-list"] for snapshot in removed_snapshots)]
 
 
 def _read_manifest_lists(handle: TableHandle, snapshots: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -39,22 +39,22 @@ class Snapshots(Mapping[int, Snapshot]):
     """The snapshots of a table by id. A few that are not in memory are read one by one, then the whole history."""
 
     def __init__(self, in_memory: dict[int, Snapshot], history: History | None = None) -> None:
-        self._known = in_memory
+        self._in_memory = in_memory
         self._history = history
         self._one_by_one = _READ_ONE_BY_ONE
 
     def __getitem__(self, snapshot_id: int) -> Snapshot:
         history = self._history  # another thread may set it to None
-        if snapshot_id not in self._known and history is not None:
+        if snapshot_id not in self._in_memory and history is not None:
             if self._one_by_one > 0:
                 self._one_by_one -= 1
                 document = history.one(snapshot_id)
                 if document is None:
                     raise KeyError(snapshot_id)
-                self._known[snapshot_id] = parse_snapshot(document)
+                self._in_memory[snapshot_id] = parse_snapshot(document)
             else:
                 self._read_all()
-        return self._known[snapshot_id]
+        return self._in_memory[snapshot_id]
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._read_all())
@@ -65,9 +65,9 @@ class Snapshots(Mapping[int, Snapshot]):
     def _read_all(self) -> dict[int, Snapshot]:
         history = self._history
         if history is not None:
-            self._known = read_snapshots(history.whole())
+            self._in_memory = read_snapshots(history.whole())
             self._history = None
-        return self._known
+        return self._in_memory
 
 
 def read_snapshots(document: dict[str, Any]) -> dict[int, Snapshot]:

@@ -163,13 +163,13 @@ class Compact(Operation[CompactResult]):
             own = handle.on_branch(name)
             own.mark = handle.mark
             self._compact_head(own)
-            made = _read_head(handle, name)
-            if made.id == start.id:
+            new_head = _read_head(handle, name)
+            if new_head.id == start.id:
                 return
             stop_if_interrupted()
-            compare_rows(self._read_rows(start.id), self._read_rows(made.id), handle.name)
+            compare_rows(self._read_rows(start.id), self._read_rows(new_head.id), handle.name)
             try:
-                fast_forward(handle, handle.branch, made.id, start.id)
+                fast_forward(handle, handle.branch, new_head.id, start.id)
             except CommitConflictError as error:
                 raise CommitConflictError(
                     f"{handle.name} changed while it was compacted",
@@ -238,10 +238,10 @@ class Compact(Operation[CompactResult]):
             with watch_jobs(handle.spark.sparkContext, reporter.track_group(whole)):
                 numbers = call_procedure(handle, "rewrite_data_files", arguments)
             reporter.finish_group(whole)
-        made = _read_head(handle, handle.branch)
+        new_head = _read_head(handle, handle.branch)
         self._add(
             Result(
-                snapshot_id=None if made.id == head.id else made.id,
+                snapshot_id=None if new_head.id == head.id else new_head.id,
                 data_files_removed=numbers["rewritten_data_files_count"],
                 delete_files_removed=numbers["removed_delete_files_count"],
             ),

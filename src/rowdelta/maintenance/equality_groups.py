@@ -98,9 +98,11 @@ def find_obstacle(handle: TableHandle, files: SnapshotFiles, group: EqualityGrou
     if target is DeleteEncoding.FULL_ROW and inner:
         return f"key {inner[0]!r} is inside a struct, which cannot be written outside of Spark"
     if target is DeleteEncoding.FULL_ROW and not single:
-        odd = [column for column in columns if not _is_plain(column)]
-        if odd:
-            return f"column {odd[0].name!r} of type {odd[0].type_name} cannot be written outside of Spark"
+        unsupported = [column for column in columns if not _is_plain(column)]
+        if unsupported:
+            return (
+                f"column {unsupported[0].name!r} of type {unsupported[0].type_name} cannot be written outside of Spark"
+            )
     try:
         statistics = None
         if target is DeleteEncoding.DELETION_VECTOR:

@@ -57,10 +57,10 @@ def find_covered_deletes(
     if for_iceberg:
         by_iceberg = evaluate_partitions(handle, files, replace(condition, expression=condition.translated))
         answers = [answer if answer == other else None for answer, other in zip(answers, by_iceberg, strict=True)]
-    cut = [entry for entry, answer in zip(scoped, answers, strict=True) if answer is None]
-    if cut:
+    partial = [entry for entry, answer in zip(scoped, answers, strict=True) if answer is None]
+    if partial:
         raise InputError(
-            f"partitions={where!r} covers the partition of {cut[0].path} only in part, or possibly so",
+            f"partitions={where!r} covers the partition of {partial[0].path} only in part, or possibly so",
             hint="name whole partitions: an equality delete is resolved for all its rows or not at all",
         )
     inside = tuple(entry for entry, answer in zip(scoped, answers, strict=True) if answer)

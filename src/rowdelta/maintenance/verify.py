@@ -98,11 +98,11 @@ def build_row_check(only: AbstractSet[str] | None = None) -> Callable[[Uncommitt
     """
     done: list[bool] = []
 
-    def check(made: UncommittedSnapshot) -> None:
+    def check(uncommitted: UncommittedSnapshot) -> None:
         if done:
             return
-        handle, before = made.handle, read_parent_files(made)
-        after = read_listed_files(handle, before.snapshot, made.listing)
+        handle, before = uncommitted.handle, read_parent_files(uncommitted)
+        after = read_listed_files(handle, before.snapshot, uncommitted.listing)
         compare_rows(read_all(handle, before, only), read_all(handle, after, only), handle.name)
         done.append(True)
 

@@ -63,13 +63,13 @@ def build_key_check(
     """
     done: list[bool] = []
 
-    def check(made: UncommittedSnapshot) -> None:
+    def check(uncommitted: UncommittedSnapshot) -> None:
         if done:
             return
-        after = read_listed_files(made.handle, read_parent_files(made).snapshot, made.listing)
+        after = read_listed_files(uncommitted.handle, read_parent_files(uncommitted).snapshot, uncommitted.listing)
         written = {entry.path: entry for entry in after.equality_deletes}
-        old = _KeyReader(made.handle, files, groups, [group.entries for group in groups])
-        new = _KeyReader(made.handle, after, groups, [[written[path]] for path in paths])
+        old = _KeyReader(uncommitted.handle, files, groups, [group.entries for group in groups])
+        new = _KeyReader(uncommitted.handle, after, groups, [[written[path]] for path in paths])
         for group, path in zip(groups, paths, strict=True):
             _compare_keys(
                 group, path, old.collect(group.columns, group.entries), new.collect(group.columns, [written[path]])

@@ -70,8 +70,8 @@ def read_live_frame(
         return frame
     if snapshot is None or snapshot.manifest_list is None or schema_id != handle.metadata.current_schema_id:
         return find_matching_rows_of_schema(handle, frame, where, schema_id)
-    again = partial(read_skipping, handle, snapshot, schema_id, max_broadcast_bytes)
-    return find_matching_rows(handle, frame, where, again=again).rows
+    reread = partial(read_skipping, handle, snapshot, schema_id, max_broadcast_bytes)
+    return find_matching_rows(handle, frame, where, reread=reread).rows
 
 
 def _check_vectors_of(handle: TableHandle, snapshot: Snapshot) -> None:

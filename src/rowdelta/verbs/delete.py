@@ -98,7 +98,7 @@ class Delete(Operation[Result]):
             rows,
             self._where,
             self._alias,
-            again=lambda skipping: read_target_rows(target, self._alias, skipping=skipping),
+            reread=lambda skipping: read_target_rows(target, self._alias, skipping=skipping),
             condition=condition,
         )
 

@@ -149,7 +149,7 @@ class Update(Operation[Result]):
             rows,
             self._where,
             self._alias,
-            again=lambda skipping: read_target_rows(target, self._alias, with_ids=True, skipping=skipping),
+            reread=lambda skipping: read_target_rows(target, self._alias, with_ids=True, skipping=skipping),
         )
 
     def _find_condition(self, match: Match | None) -> RowFilter:
