@@ -1,4 +1,4 @@
-"""The kernel of every write: from rows or keys to one commit."""
+"""The kernel of every write: turns rows or keys into one commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commits a change, and refreshes what shows the table in this session."""
+"""Commits a change, and refreshes the views and caches of the table in this session."""
 
 from __future__ import annotations
 

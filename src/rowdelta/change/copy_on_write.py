@@ -1,4 +1,4 @@
-"""Copy-on-write: rewrites the files that a change touches, without the old rows."""
+"""Copy-on-write: rewrites the files that a change touches, without the deleted rows."""
 
 from __future__ import annotations
 

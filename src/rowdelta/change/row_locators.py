@@ -1,4 +1,4 @@
-"""How rows say where they are: by the path of their file, or by a number for it. Positions are collected as bitmaps."""
+"""Locates rows by the path of their file, or by a number for it, and collects their positions as bitmaps."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _BYTES_OF_ROW: Final = 24
 
 
 class RowLocator(ABC):
-    """How rows say where they are, and how their positions are collected.
+    """Locates rows by columns that they carry, and collects their positions.
 
     Attributes:
         handle: The table.

@@ -57,8 +57,8 @@ class Target:
         return [ROW_ID, LAST_UPDATED] if self.has_lineage else []
 
     @property
-    def kept_lineage(self) -> list[str]:
-        """What an updated row keeps of its lineage: its id. The commit says when it was updated."""
+    def updated_lineage(self) -> list[str]:
+        """The lineage columns that an updated row keeps: its id. The commit records when it was updated."""
         return [ROW_ID] if self.has_lineage else []
 
     def read_rows(
@@ -93,7 +93,7 @@ class Target:
     ) -> DataFrame:
         """Reads rows with Iceberg's reader, for a table that `is_read_from_table`.
 
-        The frame mostly has only the table's columns, but `_file`, `_pos` and the requested lineage can be selected:
+        The frame usually has only the table's columns, but `_file`, `_pos` and the requested lineage can be selected:
         that saves an expression for each column. Columns that are hidden from filters of the scan are computed, and an
         alias of computed columns has no metadata columns. So these are selected before the alias.
         """

@@ -1,8 +1,8 @@
 """Applies equality deletes as joins, which remove the rows with deleted keys.
 
-Each is a broadcast left anti join on a 64-bit number: bulk work stays in generated code, and predicates still reach the
-scan. The exact test (the bit of the key, its age, its partition) is the condition of the join, and runs only for rows
-whose number matches. Sides that are too large to broadcast are joined by a shuffle on the same number.
+Each is a broadcast left anti join on a 64-bit number: most of the work stays in generated code, and predicates still
+reach the scan. The exact test (the bit of the key, its age, its partition) is the condition of the join, and runs only
+for rows whose number matches. Sides that are too large to broadcast are joined by a shuffle on the same number.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _cache: Final = LruCache[str, IntegerKeys](MOST_BYTES, lambda keys: keys.keys.nb
 
 
 def forget_keys(paths: Iterable[str]) -> None:
-    """Drops the keys of files that newer snapshots do not have."""
+    """Drops the keys of files that newer snapshots no longer have."""
     for path in paths:
         _cache.remove(path)
 

@@ -1,6 +1,6 @@
 """Finds the rows that match a predicate, even where Iceberg's reader would skip some of them by mistake.
 
-Some columns must be hidden from the scan, which then cannot skip files by them. `write_stored_column` hides those
+Some columns must be hidden from the scan, so that it cannot skip files by them. `write_stored_column` hides those
 that every frame must hide. Two more are hidden only if a predicate names them, since hiding them makes the scan read
 more: structs with floating-point fields, and text that is the source of a partition, whose prefixes Iceberg cannot
 compare with a null partition.

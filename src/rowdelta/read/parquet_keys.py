@@ -1,6 +1,6 @@
 """Reads the keys of small standard delete files without Spark.
 
-A hundred thousand sorted keys are some ten kilobytes of Parquet. A stream of changes adds such a file with every
+A hundred thousand sorted keys take about ten kilobytes of Parquet. A stream of changes adds such a file with every
 commit, and a Spark job over fifty of them takes far longer than fifty reads.
 """
 

@@ -79,7 +79,8 @@ def _make_column(values: list[Any], name: str, data_type: T.DataType) -> pa.Arra
         return pa.array(values, type=_find_arrow_type(data_type))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise FormatError(
-            f"an equality delete has a partition value of {name} that is no {data_type.simpleString()}: {error}",
+            f"an equality delete has a partition value of {name} that is not a valid "
+            f"{data_type.simpleString()}: {error}",
             hint="its manifest was not written as the Iceberg spec says",
         ) from error
 

@@ -35,7 +35,7 @@ class _CachedFrame:
 def read_with_deletes(
     handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int
 ) -> DataFrame | None:
-    """Reads the live rows of a snapshot; None if Iceberg's reader can, and applies filters correctly.
+    """Reads the live rows of a snapshot; None if Iceberg's own reader does so, and applies filters correctly.
 
     Floating-point columns are hidden from filters. The caller must hide those of a frame that it makes instead.
     """

@@ -51,7 +51,7 @@ def read_live_frame(
         if value is not None
     ]
     if len(given) > 1:
-        raise InputError(f"{' and '.join(given)} name a state each", hint="give one of them")
+        raise InputError(f"{' and '.join(given)} each name a state", hint="give one of them")
     if not given:
         snapshot = handle.snapshot()
         schema_id = handle.metadata.current_schema_id
@@ -134,6 +134,6 @@ def _find_snapshot_at(handle: TableHandle, timestamp: str | dt.datetime) -> Snap
     if snapshot is None:
         raise InputError(
             f"{handle.name} has no snapshot as old as {timestamp.isoformat()}",
-            hint=f"SELECT * FROM {handle.name}.snapshots lists what there is",
+            hint=f"SELECT * FROM {handle.name}.snapshots lists its snapshots",
         )
     return snapshot

@@ -32,7 +32,7 @@ EXACT_TIMES: Final = {
     "timeZone": "UTC",
 }
 _NO_KEY: Final = "filter such changes out"
-_TIE: Final = "add to order_by what distinguishes them, or use tie='any' if either may win"
+_TIE: Final = "add a column to order_by that distinguishes them, or use tie='any' if either may win"
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def bind_changes(
     if required and only is None:
         raise InputError(
             f"the changes have no column {', '.join(required)}, which the table requires",
-            hint="add it, or use columns=[...] to set the others of rows that exist",
+            hint="add it, or use columns=[...] to set only the other columns of existing rows",
         )
     types = handle.column_types
     return ChangeBatch(
@@ -220,7 +220,7 @@ def find_unknown_columns(handle: TableHandle, changes: DataFrame, rules: ChangeR
 
 
 def _select_last(frame: DataFrame, key: Sequence[str], order: Sequence[str], tie: Tie) -> DataFrame:
-    """Selects the last change of each key. Equal changes are one; others that are equally new are a tie."""
+    """Selects the last change of each key. Equal changes count as one; others that are equally new are a tie."""
     columns = [name for name in frame.columns if name not in order]
     newest = [F.col(name).desc_nulls_last() for name in order]
     of_key = Window.partitionBy(*(quote(name) for name in key))

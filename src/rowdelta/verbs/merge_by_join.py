@@ -1,4 +1,4 @@
-"""A merge whose clauses look at old values: each pair of the join says what happens to its row."""
+"""A merge whose clauses read old values: each pair of the join determines what happens to its row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def merge_joined_rows(
     merge: MergeSpec, target: Target, source: DataFrame, candidates: Candidates, *, started: float
 ) -> Result:
-    """Joins, keeps the pairs, and commits what the clauses make of them."""
+    """Joins both sides, caches the pairs, applies the clauses, and commits."""
     broadcast = can_broadcast(source)
     joined = join_source(merge, target, candidates, source, broadcast=broadcast)
     pairs_frame = apply_clauses(merge, target, joined, candidates.locator)

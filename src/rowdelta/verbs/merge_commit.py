@@ -1,4 +1,4 @@
-"""From the matches of a merge to its commit."""
+"""Commits the matches of a merge."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def commit_matches(
     condition: RowFilter,
     started: float,
 ) -> Result:
-    """Stages and commits what the clauses make of matches, and the new rows."""
+    """Stages and commits the changes of matched rows, and the new rows."""
     _check_cardinality(merge, matches)
     touched = matches.touched
     if not touched and new_rows is None:

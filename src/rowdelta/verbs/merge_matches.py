@@ -1,4 +1,4 @@
-"""What the join of a merge has found: where matched rows are, what happens to them, and what matches them."""
+"""The matches of a merge: where matched rows are, what happens to them, and which source rows match them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Matches:
     twice: bool
 
     def join_to(self, source: DataFrame, join_type: str) -> DataFrame:
-        """Joins the source with what is kept of the rows that it matches; `join_type` is `inner` or `left`."""
+        """Joins the source with the columns kept from its matches; `join_type` is `inner` or `left`."""
         return source.join(self.rows.drop(FOUND), SOURCE, join_type)
 
     def select_unmatched(self, source: DataFrame) -> DataFrame:
@@ -76,7 +76,7 @@ class IndexedMatches(Matches):
         return rows.withColumns(values).drop(*self.rows.columns)
 
     def select_unmatched(self, source: DataFrame) -> DataFrame:
-        """Selects the rows that find nothing at their index."""
+        """Selects the rows without a match at their index."""
         return where_sql(self._look_up(source), f"NOT coalesce({FOUND}, false)").drop(FOUND, *self.rows.columns)
 
     @property

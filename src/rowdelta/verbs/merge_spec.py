@@ -1,4 +1,4 @@
-"""What a merge was asked to do."""
+"""The complete description of a merge."""
 
 from __future__ import annotations
 

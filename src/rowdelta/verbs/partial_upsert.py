@@ -43,7 +43,7 @@ class PartialUpsert:
     columns: tuple[str, ...]
 
     def plan_steps(self) -> tuple[tuple[str, str], ...]:
-        """Returns the steps of the plan: those of a merge."""
+        """Returns the steps of the plan, which are those of a merge."""
         merge = self._to_merge(self._bind().select_last())
         reason = f"a merge: to set {', '.join(self.columns)} alone, the old rows must be read"
         with translate_row_errors(REQUIRED_HINT):

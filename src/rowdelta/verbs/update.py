@@ -123,7 +123,7 @@ class Update(Operation[Result]):
         match = self._find_rows(target, rows)
         values = compute_assignments(self._handle, rows, self._values, self._alias)
         new = [value.alias(name_new_value(name)) for name, value in values.items()]
-        old = [quote(name) for name in target.columns if name not in values] + target.kept_lineage
+        old = [quote(name) for name in target.columns if name not in values] + target.updated_lineage
         marked = locator.mark(rows if match is None else match.rows, [*old, *new])
 
         with translate_row_errors(REQUIRED_HINT), cache_frame(marked) as matched:

@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     from rowdelta.verbs.change_batch import ChangeBatch, ChangeRules
 
 
-# Writing is most of an upsert, so that it pays to spread it; a batch below this size is still one file.
+# Writing takes most of the time of an upsert, so it is worth spreading; a smaller batch is still one file.
 _BYTES_PER_TASK: Final = 12 << 20
 
 
 class Upsert(Operation[UpsertResult]):
-    """Replaces, inserts and deletes rows by key. The cost is that of the changes, whatever the table's size."""
+    """Replaces, inserts and deletes rows by key. The cost depends on the changes, not on the size of the table."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class Upsert(Operation[UpsertResult]):
     def _grow_schema(self, check: Callable[[], None]) -> Callable[[], None]:
         """Adds and widens columns if the changes need it; returns the check, unless it has been called.
 
-        Any error in the changes is raised before, so that the table stays as it is.
+        Any error in the changes is raised first, so that the table stays unchanged.
         """
         check_present(self._handle, self._changes, self._rules.key)
         unknown = find_unknown_columns(self._handle, self._changes, self._rules)
@@ -192,7 +192,7 @@ class Upsert(Operation[UpsertResult]):
         return lambda: None
 
     def _rehearse(self, draft: TableHandle) -> None:
-        """Does everything but write, on a draft of the table with its new schema."""
+        """Does everything except writing, on a draft of the table with its new schema."""
         if self._columns is not None:
             self._make_partial_upsert(draft, self._columns).rehearse()
             return
