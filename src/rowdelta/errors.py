@@ -1,4 +1,4 @@
-"""The exceptions that rowdelta raises: what is wrong, with the value, and often a hint on how to fix it."""
+"""The exceptions that rowdelta raises: what is wrong, with the value, and often a hint how to fix it."""
 
 from __future__ import annotations
 

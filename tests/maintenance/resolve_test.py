@@ -317,7 +317,7 @@ def test_a_branch_is_resolved_and_published(spark: SparkSession, table_name: str
     assert (head(main), head(ingest)) == state
 
 
-@pytest.mark.parametrize(("memory", "message"), [("much", "is not a size"), ("1k", "too little"), (0, "too little")])
+@pytest.mark.parametrize(("memory", "message"), [("much", "is not a size"), ("1k", "too small"), (0, "too small")])
 def test_a_memory_budget_that_makes_no_sense_is_refused(
     spark: SparkSession, table_name: str, memory: str | int, message: str
 ) -> None:

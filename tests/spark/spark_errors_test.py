@@ -267,7 +267,7 @@ def test_what_is_no_session_no_name_and_no_frame_is_refused(
     name = "lake.db.told_errors"
     assert told(lambda: rd.table(None, name), rd.SessionError).startswith("a Spark session is needed, not NoneType")  # type: ignore[arg-type]
     assert "not str" in told(lambda: rd.table(name, name), rd.SessionError)  # type: ignore[arg-type]
-    assert "named by text, not by NoneType" in told(lambda: rd.table(spark, None))  # type: ignore[arg-type]
+    assert "a table name must be text, not NoneType" in told(lambda: rd.table(spark, None))  # type: ignore[arg-type]
     rows = {"id": [1], "status": ["x"], "amount": [1.0]}
     for frame, library in ((pd.DataFrame(rows), "pandas.DataFrame"), (pa.table(rows), "pyarrow.Table"), ([1], "list")):
         for run in (

@@ -1,6 +1,6 @@
-"""Compares tables with what they must hold. A failure lists the rows that differ.
+"""Compares tables with their expected content. A failure lists the rows that differ.
 
-The order of rows does not matter, duplicates do. Values are compared by what Python shows of them: NaN equals NaN, 0.0
+The order of rows does not matter, duplicates do. Values are compared by how Python prints them: NaN equals NaN, 0.0
 differs from -0.0, and 1 differs from 1.0 and from True.
 """
 
@@ -25,7 +25,7 @@ def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
 
 
 def ids(table: rd.Table, **options: Any) -> list[int]:
-    """The sorted ids of the live rows, as rowdelta reads this column alone."""
+    """The sorted ids of the live rows, as rowdelta reads them, with this column only."""
     return sorted(row[0] for row in table.read(columns=["id"], **options).collect())
 
 

@@ -1,4 +1,4 @@
-"""A faster second writer, and a check of the files that a commit leaves behind."""
+"""Simulates a faster second writer, and checks the files that a commit leaves behind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Interrupted:
 
 
 def assert_no_stray_files(table: rd.Table) -> None:
-    """Every file in the table's folder belongs to a snapshot."""
+    """Asserts that every file in the table's folder belongs to a snapshot."""
     known = set()
     for snapshot in table.refresh().metadata.snapshots.values():
         manifests = table._handle.manifests

@@ -1,4 +1,4 @@
-"""Files in a table's folder that its metadata does not name: no verb may leave one."""
+"""Files in a table's folder that its metadata does not name: no verb may leave any."""
 
 from __future__ import annotations
 

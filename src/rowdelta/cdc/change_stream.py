@@ -196,7 +196,7 @@ def stream(
     expiry.check(table)
     target = _open_branch(table, branch)
     if publish is not None:
-        target.metadata.head(publish)  # a branch that does not exist fails here, not after some batches
+        target.metadata.head(publish)  # a missing branch fails here, not after some batches
     quarantine_table = name_quarantine(handle.full_name) if quarantine is None else quarantine
     return ChangeStream(
         source,

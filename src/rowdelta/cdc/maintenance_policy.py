@@ -49,7 +49,7 @@ class ResolvePolicy:
             object.__setattr__(self, "every", PUBLISH_EVERY)
 
     def before_batch(self, table: Table) -> None:
-        """Moves the branch to what others committed to the published one, unless it has unpublished commits."""
+        """Moves the branch to what others have committed to the published branch, unless it has unpublished commits."""
         if self.publish is None:
             return
         metadata = table.metadata
@@ -61,7 +61,7 @@ class ResolvePolicy:
             publish(table._handle, table.branch, published.id)  # noqa: SLF001 - a table's own stream
 
     def after_commit(self, table: Table, stream_id: str) -> bool:
-        """Resolves if it is time; returns whether it did. After a conflict with other writers, it tries later."""
+        """Resolves if it is due, and returns whether it did. After a conflict with other writers, it retries later."""
         is_due = self.every is not None and self._count_commits(table, stream_id) >= self.every
         is_full = self.max_debt is not None and count_equality_deletes(table) >= self.max_debt
         if not (is_due or is_full):
@@ -124,7 +124,7 @@ class ExpirePolicy:
         return 0 if self.every is None else table.metadata.last_sequence_number // self.every
 
     def expire(self, table: Table) -> int:
-        """Expires snapshots; returns their number. After an error, it tries later."""
+        """Expires snapshots, and returns their number. After an error, it tries again later."""
         try:
             return table.expire().execute().snapshots_expired
         except RowDeltaError as error:

@@ -1,4 +1,4 @@
-"""Bad records: they go to a separate table with their reasons, or fail the batch."""
+"""Stores bad records in a separate table with their reasons, or fails the batch."""
 
 from __future__ import annotations
 

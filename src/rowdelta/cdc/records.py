@@ -1,4 +1,4 @@
-"""Records, to which every source of changes is converted: they fit the table, or say why they do not."""
+"""Records, the common form of all sources of changes: each fits the table, or has the reason why it does not."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class RunningStream:
         self._report(replace(progress, commits=self._commits))
 
     def _expire_if_due(self, table: Table) -> int:
-        """Expires snapshots if it is time and nothing waits to be published: publishing needs the history."""
+        """Expires snapshots if it is due and nothing waits to be published: publishing needs the history."""
         policy, expiry = self._stream.policy, self._stream.expiry
         if expiry.compute_round(table) == self._round or policy.is_behind(table):
             return 0

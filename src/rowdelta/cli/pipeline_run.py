@@ -47,7 +47,7 @@ def run_pipeline(pipeline: Pipeline, place: Place, *, kafka: bool, as_json: bool
         pipeline: The content of the file.
         place: A warehouse or Spark settings of the command line, which win over those of the file.
         kafka: Load Spark's Kafka package.
-        as_json: Print batches as JSON, one a line.
+        as_json: Print batches as JSON, one per line.
     """
     reader, further = _make_reader(pipeline), _build_arguments(pipeline)
     spark = _start_spark(pipeline, place, kafka=kafka)

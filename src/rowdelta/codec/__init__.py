@@ -1,4 +1,4 @@
-"""Pure bytes: Roaring bitmaps, vectors, Puffin files, key codecs and stored key sets. Neither Spark nor the JVM."""
+"""Encodes and decodes bytes without Spark or the JVM: Roaring bitmaps, vectors, Puffin files, key codecs, key sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equality delete vectors as Puffin blobs: the set of deleted keys together with the properties that explain it.
+"""Equality delete vectors as Puffin blobs: the set of deleted keys, and the properties that describe it.
 
 `equality-delete-vector-v1` holds non-negative longs in a Roaring vector and nothing else. `equality-delete-vector-v2`
 names a key codec and a set compression, and may hold null. The oldest version that can hold a vector is written.
@@ -81,7 +81,7 @@ class EqualityDeleteVector:
 
 
 def encode_equality_vector(vector: EqualityDeleteVector) -> Blob:
-    """Turn a vector into a blob.
+    """Turns a vector into a blob.
 
     Raises:
         FormatError: The vector is empty, its codec or compression is unknown, or a key is out of the codec's range.
@@ -121,7 +121,7 @@ def encode_equality_vector(vector: EqualityDeleteVector) -> Blob:
 
 
 def decode_equality_vector(metadata: BlobMetadata | Blob, payload: Buffer) -> EqualityDeleteVector:
-    """Read a vector, and check its properties against its content.
+    """Reads a vector, and checks its properties against its content.
 
     Args:
         metadata: The blob's entry in the footer.
@@ -159,7 +159,7 @@ def decode_equality_vector(metadata: BlobMetadata | Blob, payload: Buffer) -> Eq
 
 
 def encode_equality_vector_file(vector: EqualityDeleteVector, *, created_by: str = "rowdelta") -> bytes:
-    """Write a whole Puffin file that holds one vector.
+    """Writes a whole Puffin file that holds one vector.
 
     Examples:
         >>> from pyroaring import BitMap64
@@ -174,7 +174,7 @@ def encode_equality_vector_file(vector: EqualityDeleteVector, *, created_by: str
 
 
 def decode_equality_vector_file(source: Source) -> EqualityDeleteVector:
-    """Read a Puffin file that must hold one vector and no other blob."""
+    """Reads a Puffin file that must hold one vector and no other blob."""
     blobs = read_puffin(source).blobs
     if len(blobs) != 1:
         raise FormatError(f"a file of an equality delete vector has one blob, not {len(blobs)}")
@@ -204,7 +204,7 @@ def _check_type(metadata: BlobMetadata | Blob) -> None:
 
 def _check_ids(field_id: int, spec_id: int) -> None:
     if not 0 <= field_id < _INT32:
-        raise FormatError(f"equality field id {field_id} is no Iceberg field id")
+        raise FormatError(f"equality field id {field_id} is not an Iceberg field id")
     if not GLOBAL_SPEC_ID <= spec_id < _INT32:
         raise FormatError(f"partition spec id {spec_id} is neither an Iceberg spec id nor -1")
 
@@ -218,7 +218,7 @@ def _read_property(properties: Mapping[str, str], name: str) -> str:
 def _read_integer(properties: Mapping[str, str], name: str) -> int:
     text = _read_property(properties, name)
     if not _DECIMAL.fullmatch(text):
-        raise FormatError(f"vector has {name} {text!r}, which is no integer")
+        raise FormatError(f"vector has {name} {text!r}, which is not an integer")
     return int(text)
 
 

@@ -19,7 +19,7 @@ _AT_ONCE: Final = 4096
 
 
 def compute_spark_hashes(texts: Sequence[str]) -> list[int]:
-    """Compute Spark's `hash` of each text.
+    """Computes Spark's `hash` of each text.
 
     Examples:
         >>> compute_spark_hashes(["", "Spark"])

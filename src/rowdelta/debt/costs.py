@@ -1,7 +1,7 @@
 """Estimates what deletes cost a reader: a model with few constants, each of them measured.
 
 The reference query is an aggregate over 3 of 8 columns of 20 million rows, warm, on 2 cores (Spark 4.1, Iceberg 1.12):
-0.6 s without deletes. Other machines take other times; the model serves to compare states of one table.
+0.6 s without deletes. Other machines take other times; use the model to compare states of one table.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class CommitApplier:
         return counts
 
     def apply(self, commit: DeltaCommit, properties: Mapping[str, str] | None = None) -> Counts:
-        """Makes one snapshot of a commit, and changes the table's description in the same step.
+        """Makes one snapshot of a commit, and changes the table's metadata in the same step.
 
         Args:
             commit: What Delta did.
@@ -96,7 +96,7 @@ class CommitApplier:
         return self._commit(commit, layout, changes, properties or {})
 
     def replace_all(self, commit: DeltaCommit, properties: Mapping[str, str] | None = None) -> Counts:
-        """Makes the table have exactly the files of a commit, whatever it has now, in one snapshot."""
+        """Replaces the files of the table by exactly those of a commit, in one snapshot."""
         head = self._handle.snapshot()
         files = None if head is None else read_snapshot_files(self._handle, head)
         if files is not None:
@@ -112,8 +112,8 @@ class CommitApplier:
         )
         removed = [old[path] for path in sorted(old.keys() - adds.keys())]
         existing = _Existing({path: old[path] for path in stays}, removed, old_deletes)
-        # A snapshot of another writer gets one of ours on top even if nothing changes: every later conversion would
-        # stumble over it.
+        # If the newest snapshot is of another writer, commit one even if nothing changes: otherwise every later
+        # conversion would have to convert the whole table again.
         always = not is_last_conversion(self._handle)
         return self._commit(commit, self._find_layout(commit), changes, properties or {}, existing, always=always)
 
@@ -192,12 +192,12 @@ class CommitApplier:
         )
 
     def _update_description(self, update: TableUpdate) -> None:
-        """Changes the table's description alone."""
+        """Changes only the table's metadata."""
         update_table(self._handle, update)
         self._current = read_layout(self._handle, self._settings.zone)
 
     def _build_validation(self, removed: int) -> Validation:
-        """The validation of a commit: the table must have had every file that Delta removed."""
+        """Builds the validation of a commit: the table must have had every file that Delta removed."""
         head = self._handle.snapshot()
 
         def check(uncommitted: UncommittedSnapshot) -> None:
@@ -217,7 +217,7 @@ class CommitApplier:
         )
 
     def _build_counter(self, commit: DeltaCommit, step: str, total: int) -> Callable[[int], None]:
-        """A callback that adds up what is done and reports it."""
+        """Builds a callback that adds up progress and reports it."""
         done = 0
 
         def count(more: int) -> None:

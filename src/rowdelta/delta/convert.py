@@ -168,7 +168,7 @@ class FromDelta(Operation[FromDeltaResult]):
         fields = convert_schema(whole.metadata).fields
         new = NewTable(self._spark, self._target, fields)
         location = new.location(self._options.location)
-        _check_apart(source.root, "the Iceberg table", location)
+        _check_separate(source.root, "the Iceberg table", location)
         properties = {
             "format-version": str(self._options.format_version or max(VERSIONS)),
             "gc.enabled": "false",
@@ -176,7 +176,7 @@ class FromDelta(Operation[FromDeltaResult]):
         }
         if self._options.delete_folder is not None:
             properties[FOLDER] = resolve_folder(self._options.delete_folder, location)
-            _check_apart(source.root, "the folder of delete files", properties[FOLDER])
+            _check_separate(source.root, "the folder of delete files", properties[FOLDER])
         new.create(self._options.location, properties)
         try:
             handle = TableHandle(self._spark, self._target)
@@ -242,12 +242,12 @@ def from_delta(
     return FromDelta(spark, os.fspath(source), target, options)
 
 
-def _check_apart(delta: str, what: str, place: str) -> None:
-    """The two tables must not share a folder: VACUUM would delete Iceberg's files, dropping the table Delta's."""
+def _check_separate(delta: str, what: str, place: str) -> None:
+    """Refuses a shared folder: VACUUM would delete Iceberg's files, and dropping the Iceberg table Delta's."""
     first, second = (f"{_normalize_path(path)}/" for path in (delta, place))
     if first.startswith(second) or second.startswith(first):
         raise InputError(
-            f"{what} would be at {place}, and the Delta table is at {delta}: VACUUM of the one would delete files of "
+            f"{what} would be at {place}, and the Delta table is at {delta}: VACUUM of one would delete files of "
             "the other",
             hint="choose another location or another name",
         )

@@ -24,7 +24,7 @@ class ExistingPaths:
         self._snapshot_id: int | None = None
 
     def look_up(self, paths: AbstractSet[str]) -> None:
-        """Looks up files, so that later questions about them read nothing."""
+        """Looks up files, so that later calls of `select` for them read nothing."""
         self._snapshot_id = self._find_head_id()
         self._asked, self._existing = paths, find_live_paths(self._handle, paths)
 

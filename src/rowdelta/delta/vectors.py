@@ -150,7 +150,7 @@ class VectorCopier:
         ]
 
     def _write_positions(self, vectors: Iterator[tuple[DeletedRows, _FileWindow | None]]) -> Iterator[list[NewDelete]]:
-        """Writes one file of positions for each data file, so that each can be replaced alone."""
+        """Writes one file of positions for each data file, so that each can be replaced separately."""
         for item, window in vectors:
             positions = decode_delta_vector(item.vector, window)
             if not positions:

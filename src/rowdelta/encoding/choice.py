@@ -60,7 +60,7 @@ class _Option:
 
 
 def choose_encoding(batch: DeleteBatch, *, encoding: DeleteEncoding | str | None = None) -> EncodingChoice:
-    """Choose the encoding of a batch of deletes.
+    """Chooses the encoding of a batch of deletes.
 
     Without `encoding` the table's properties decide, and what is not possible falls back to something that is, with
     the reason. With it, that encoding is used or refused.

@@ -79,7 +79,7 @@ class DeleteEncoding(Enum):
             <DeleteEncoding.HASH_MAP: 'hash-map'>
         """
         for encoding, known_id in _IDS.items():
-            # A bool is an int to Python, but True is no encoding id.
+            # A bool is an int to Python, but True is not an encoding id.
             if known_id == encoding_id and not isinstance(encoding_id, bool):
                 return encoding
         listed = ", ".join(f"{known_id} ({encoding})" for encoding, known_id in _IDS.items())

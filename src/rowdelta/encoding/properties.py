@@ -72,7 +72,7 @@ class DeleteProperties:
 
     @classmethod
     def from_mapping(cls, properties: Mapping[str, str], *, stacklevel: int = 2) -> DeleteProperties:
-        """Read the properties of a table; other names are ignored.
+        """Reads the properties of a table; other names are ignored.
 
         Args:
             properties: All properties of the table.
@@ -103,7 +103,7 @@ class DeleteProperties:
 
 
 def read_granularity(properties: Mapping[str, str]) -> str:
-    """Read what one position delete file of a version 2 table covers.
+    """Reads what one position delete file of a version 2 table covers.
 
     Examples:
         >>> read_granularity({}), read_granularity({"write.delete.granularity": "PARTITION"})

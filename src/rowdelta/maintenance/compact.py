@@ -1,7 +1,7 @@
 """`t.compact()`: Iceberg's own rewrite of data files, after the deletes that it cannot or should not apply itself.
 
 Iceberg refuses to read equality delete vectors, and holds ordinary equality deletes in memory as hash sets of rows. So
-equality deletes become positions first, which cost its reader next to nothing.
+rowdelta first converts equality deletes to positions, which cost Iceberg's reader almost nothing.
 """
 
 from __future__ import annotations
@@ -124,13 +124,13 @@ class Compact(Operation[CompactResult]):
         return replace(self._result, seconds=time.monotonic() - started)
 
     def _compact(self) -> None:
-        """One attempt."""
+        """Runs one attempt."""
         if open_target(self._handle).snapshot is None:
             return
         self._check_partitions()
         self._check_vectors()
         if self._should_verify():
-            self._result = CompactResult(verified=True)  # what an earlier attempt did went with its branch
+            self._result = CompactResult(verified=True)  # the work of an earlier attempt was dropped with its branch
             self._compact_on_branch()
         else:
             self._compact_head(self._handle)
@@ -141,7 +141,7 @@ class Compact(Operation[CompactResult]):
             refuse_to_lose_deletes(self._handle)
 
     def _check_vectors(self) -> None:
-        """Refuses damaged deletion vectors in the partitions to compact: Iceberg's reader may take them for empty."""
+        """Refuses damaged deletion vectors in the partitions to compact: Iceberg's reader may treat them as empty."""
         files = open_target(self._handle).files
         vectors = [] if files is None else [entry for entry in files.position_deletes if entry.is_deletion_vector]
         if self._options.data_files is not None and vectors:
@@ -173,7 +173,7 @@ class Compact(Operation[CompactResult]):
             except CommitConflictError as error:
                 raise CommitConflictError(
                     f"{handle.name} changed while it was compacted",
-                    hint="run it again, or with verify=False, which lets Iceberg commit beside other writers",
+                    hint="run it again, or use verify=False, which lets Iceberg commit alongside other writers",
                 ) from error
             published = True
         finally:
@@ -194,7 +194,7 @@ class Compact(Operation[CompactResult]):
         self._remove_dangling(handle)
 
     def _plan_resolve(self, handle: TableHandle) -> Resolve | None:
-        """What must be resolved first: the partitions of the predicate where that is possible, else everything."""
+        """Plans what to resolve first: the partitions of the predicate if possible, else everything."""
         files = open_target(handle).files
         if files is None or not files.equality_deletes:
             return None
@@ -228,7 +228,7 @@ class Compact(Operation[CompactResult]):
             self._add(write_standard_deletes(handle))
 
     def _rewrite_data_files(self, handle: TableHandle) -> None:
-        """Runs Iceberg's procedure, which commits to the branch itself, beside other writers."""
+        """Runs Iceberg's procedure, which commits to the branch itself, alongside other writers."""
         handle.spark.catalog.refreshTable(handle.full_name)  # a new branch is not a new snapshot
         arguments = self._options.build_arguments(handle.full_name, handle.branch)
         head = _read_head(handle, handle.branch)

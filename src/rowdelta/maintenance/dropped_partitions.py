@@ -62,10 +62,10 @@ def exclude_dropped_partitions(handle: TableHandle, files: SnapshotFiles, covere
 
 
 def refuse_to_lose_deletes(handle: TableHandle) -> None:
-    """Refuses a rewrite of some files if others stay in such a partition and have deletes there.
+    """Refuses a rewrite of some files if others remain in such a partition and have deletes.
 
     Iceberg 1.12 rewrites the manifest of the files that stay, without their partition. Then no delete of the partition
-    applies to them, and deleted rows would come back. A rewrite of all files in one commit leaves none behind.
+    applies to them, and deleted rows would come back. A rewrite of all files in one commit avoids this.
     """
     files = open_target(handle).files
     if files is None or not _find_in_dropped_partitions(handle, (*files.equality_deletes, *files.position_deletes)):

@@ -92,7 +92,7 @@ class Expire(Operation[ExpireResult]):
         return Plan(f"expire snapshots of {self._handle.name}", tuple(steps))
 
     def execute(self) -> ExpireResult:
-        """Expires in one commit, then removes the files. Ctrl-C waits for that: no later call would find them."""
+        """Expires in one commit, then removes the files. Ctrl-C waits: no later call would find the files."""
         return self._handle.run_interruptibly(self._expire, cancel=False)
 
     def _expire(self) -> ExpireResult:

@@ -26,7 +26,7 @@ def parse_memory(memory: str | int) -> int:
     """Parses a memory budget into bytes."""
     size = parse_size("memory", memory)
     if size < _MIN_MEMORY:
-        raise InputError(f"memory={memory!r} is too little to work with", hint="give at least 1m")
+        raise InputError(f"memory={memory!r} is too small", hint="give at least 1m")
     return size
 
 

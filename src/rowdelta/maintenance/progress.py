@@ -75,7 +75,7 @@ class Progress:
 
 
 def _measure(now: Progress) -> tuple[int, int]:
-    """What is done and what there is in all: in rows, or in files if the rows are unknown."""
+    """Returns how much is done and the total: in rows, or in files if the rows are unknown."""
     return (now.rows_done, now.rows) if now.rows else (now.files_done, now.files)
 
 
@@ -91,7 +91,7 @@ class Reporter:
         self._started = time.monotonic()
 
     def finish_group(self, group: Portion) -> None:
-        """Reports that a group of files is finished. A Ctrl-C that came meanwhile takes effect here."""
+        """Reports that a group of files is finished. A Ctrl-C that came in the meantime takes effect here."""
         now = self._state
         self._state = replace(
             now,

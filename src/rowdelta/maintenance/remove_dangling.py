@@ -1,4 +1,4 @@
-"""`t.remove_dangling()`: drops deletes that no longer apply to any data file, by metadata alone."""
+"""`t.remove_dangling()`: drops deletes that no longer apply to any data file; reads only metadata."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _RemovalPlan:
 
 
 class RemoveDangling(Operation[RemoveDanglingResult]):
-    """Drops deletes that apply to nothing: their data is removed, newer, elsewhere, or outside of their bounds."""
+    """Drops deletes that apply to nothing: the data is gone, newer, in other partitions, or outside of their bounds."""
 
     def __init__(self, handle: TableHandle, progress: OnProgress | None = None) -> None:
         self._handle = handle
@@ -69,7 +69,7 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
         )
 
     def execute(self) -> RemoveDanglingResult:
-        """Drops them in one snapshot; where there are none, nothing happens."""
+        """Drops them in one snapshot; does nothing if there are none."""
         started = time.monotonic()
         action = f"removal of dangling deletes of {self._handle.name}"
         result = self._handle.run_interruptibly(lambda: retry_conflicts(self._remove, action))

@@ -96,5 +96,5 @@ def describe_resolve(plan: ResolvePlan) -> tuple[tuple[str, str], ...]:
         ("bytes", f"{size:,}"),
         ("groups", f"{len(plan.group()):,}"),
         ("writes", new),
-        *(("left out", reason) for reason in plan.covered.skipped),
+        *(("skipped", reason) for reason in plan.covered.skipped),
     )

@@ -56,7 +56,7 @@ def stage_equality_rewrite(
 ) -> RowChange:
     """Writes a delete file for each group, and prepares the commit that replaces the old ones.
 
-    The keys of old and new files are always compared before the commit; with `verify`, all visible rows are, too.
+    The keys of old and new files are always compared before the commit; with `verify`, so are all visible rows.
     """
     new: list[NewDelete] = []
     try:

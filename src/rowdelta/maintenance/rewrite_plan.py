@@ -60,7 +60,7 @@ def plan_rewrite(
         handle: The table.
         target: The encoding of new equality deletes; None keeps the encoding of each.
         where: Which deletes, by the columns of `t.delete_files()`.
-        min_input_files: How many deletes of one place are worth merging.
+        min_input_files: How many deletes of one data file or partition are worth merging.
         target_size: About how large a new file of deletes for several data files may be.
     """
     files = open_target(handle).files

@@ -126,5 +126,5 @@ class DmlStatement:
     def read_value(self, node: Node) -> str:
         """Returns the text of a new value."""
         if [leaf.word.upper() for leaf in node.leaves()] == ["DEFAULT"] and not self.rule.find("default", self.columns):
-            raise InputError("DEFAULT is not known as a value", hint="write the value itself, or NULL")
+            raise InputError("DEFAULT is not supported as a value", hint="write the value itself, or NULL")
         return self.edited.take(node)

@@ -1,4 +1,4 @@
-"""Raises errors with the names and positions of the statement as the user wrote it."""
+"""Raises errors with the names and positions of the statement that the user wrote."""
 
 from __future__ import annotations
 
