@@ -119,7 +119,7 @@ def _measure_merge(spark: SparkSession, inbox: Path) -> float:
 
 
 def _select_last_changes(spark: SparkSession, file: Path) -> DataFrame:
-    """The last change of each key, as a pipeline around MERGE would have to find it."""
+    """Selects the last change of each key, as a pipeline around MERGE would have to find it."""
     records = Debezium().read(spark.read.text(str(file)), Shape(spark.table(NAME).schema, ("id",)))
     last = records.groupBy("id").agg({"_rd_order": "max"}).withColumnRenamed("max(_rd_order)", "_rd_order")
     return records.join(last, ["id", "_rd_order"]).select("id", "status", "cents", "_rd_deleted")

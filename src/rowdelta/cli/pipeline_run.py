@@ -77,7 +77,7 @@ def _merge_settings(pipeline: Pipeline, place: Place) -> dict[str, str]:
 
 
 def _choose_warehouse(pipeline: Pipeline, place: Place) -> str | None:
-    """The folder of the catalog `lake`; the current folder if neither a folder nor a catalog is named."""
+    """Chooses the folder of the catalog `lake`; the current folder if neither a folder nor a catalog is named."""
     own_catalog = any(name.startswith("spark.sql.catalog.") for name in _merge_settings(pipeline, place))
     named = pipeline.warehouse if place.warehouse is None else str(place.warehouse)
     return named or (None if own_catalog else ".")

@@ -117,7 +117,7 @@ def find_keys_within(memory_bytes: int) -> int:
 
 
 def _interpolate(keys: int, measured: tuple[float, ...]) -> float:
-    """The measured curve at some number of keys; beyond the last point it continues with its last slope."""
+    """Interpolates the measured curve at a number of keys; beyond the last point, it continues the last slope."""
     beyond = max(keys - _KEYS[-1], 0)
     slope = (measured[-1] - measured[-2]) / (_KEYS[-1] - _KEYS[-2])
     return float(np.interp(keys, _KEYS, measured)) + beyond * slope

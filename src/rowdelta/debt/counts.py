@@ -253,7 +253,7 @@ class _KindCount:
 
 
 def _estimate_memory(handle: TableHandle, delete: LiveDelete) -> int:
-    """The memory that rowdelta needs for an equality delete: a bitmap for one column of whole numbers."""
+    """Estimates the memory that rowdelta needs for an equality delete: a bitmap for one column of whole numbers."""
     entry = delete.entry
     if entry.content is FileContent.POSITION:
         return 0

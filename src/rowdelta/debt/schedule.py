@@ -51,7 +51,7 @@ class TableAdvice:
     recommendations: tuple[Recommendation, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as a plain dictionary.
+        """Returns all of it as a plain dictionary.
 
         Examples:
             >>> [item["topic"] for item in t.advise().to_dict()["recommendations"]]

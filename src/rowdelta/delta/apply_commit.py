@@ -118,7 +118,7 @@ class CommitApplier:
         return self._commit(commit, self._find_layout(commit), changes, properties or {}, existing, always=always)
 
     def _find_layout(self, commit: DeltaCommit) -> Layout:
-        """The layout of the table after a commit."""
+        """Finds the layout of the table after a commit."""
         if commit.metadata is None:
             return self._current
         return plan_layout(self._handle, commit.metadata, self._settings.zone)
@@ -235,7 +235,7 @@ def _name_operation(
     deletes: Sequence[NewDelete],
     old_deletes: Sequence[ContentFile],
 ) -> str:
-    """The snapshot's operation, as the Iceberg spec names it."""
+    """Names the snapshot's operation, as the Iceberg spec names it."""
     if commit.replaces or not (added or removed or deletes or old_deletes):
         return "replace"
     if added:

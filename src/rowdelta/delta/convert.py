@@ -95,7 +95,7 @@ class FromDelta(Operation[FromDeltaResult]):
         self._options = options
 
     def plan(self) -> Plan:
-        """What `execute` would do: the versions, the files and the deletion vectors. Changes nothing."""
+        """Says what `execute` would do: the versions, the files and the deletion vectors. Changes nothing."""
         source = DeltaSource(self._spark, self._name, self._options.version)
         handle = self._open(source)
         work = plan_sync(source, handle, self._target, self._options.mode)
@@ -154,7 +154,7 @@ class FromDelta(Operation[FromDeltaResult]):
         )
 
     def _open(self, source: DeltaSource) -> TableHandle | None:
-        """The Iceberg table, if it exists."""
+        """Opens the Iceberg table, if it exists."""
         if not NewTable(self._spark, self._target, ()).exists():
             return None
         handle = TableHandle(self._spark, self._target)
@@ -254,7 +254,7 @@ def _check_separate(delta: str, what: str, place: str) -> None:
 
 
 def _normalize_path(path: str) -> str:
-    """One spelling for local paths, and for those of S3."""
+    """Normalizes the spelling of local paths, and of those of S3."""
     if path.startswith("file:"):
         path = "/" + path[5:].lstrip("/")
     return re.sub(r"^s3[an]:", "s3:", path).rstrip("/")

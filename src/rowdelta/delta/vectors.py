@@ -161,7 +161,7 @@ class VectorCopier:
 
 
 def _find_range(vector: DeletionVectorDescriptor) -> tuple[int, int]:
-    """The offset and the length of a vector in its file, with its frame."""
+    """Finds the offset and the length of a vector in its file, with its frame."""
     offset = 1 if vector.offset is None else vector.offset
     return offset, vector.size_in_bytes + FRAME_BYTES
 

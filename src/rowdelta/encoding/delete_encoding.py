@@ -49,7 +49,7 @@ class DeleteEncoding(Enum):
         return _IDS[self]
 
     def shown(self, content: FileContent | str) -> str:
-        """The name for users. The stored name alone does not distinguish keys from positions.
+        """Returns the name for users. The stored name alone does not distinguish keys from positions.
 
         Args:
             content: `position` or `equality`.
@@ -69,7 +69,7 @@ class DeleteEncoding(Enum):
 
     @classmethod
     def from_id(cls, encoding_id: int) -> DeleteEncoding:
-        """The encoding that has this number.
+        """Returns the encoding that has this number.
 
         Raises:
             EncodingError: No encoding has this number. A newer writer may have made the file, so nothing is assumed.
@@ -90,7 +90,7 @@ class DeleteEncoding(Enum):
 
     @classmethod
     def from_name(cls, name: str) -> DeleteEncoding:
-        """The encoding that has this name.
+        """Returns the encoding that has this name.
 
         Raises:
             EncodingError: No encoding has this name.
@@ -111,7 +111,7 @@ class DeleteEncoding(Enum):
 
     @classmethod
     def infer(cls, file_format: str, blob_type: str | None = None) -> DeleteEncoding:
-        """The encoding of a file whose manifest entry does not name one.
+        """Infers the encoding of a file whose manifest entry does not name one.
 
         Args:
             file_format: The format in the manifest entry, in any case.
@@ -137,7 +137,7 @@ class DeleteEncoding(Enum):
 
     @classmethod
     def effective(cls, stored_id: int | None, file_format: str, blob_type: str | None = None) -> DeleteEncoding:
-        """The encoding that the manifest entry names, or else the inferred one.
+        """Returns the encoding that the manifest entry names, or else the inferred one.
 
         Args:
             stored_id: The `encoding` field of the manifest entry; None where it is missing.

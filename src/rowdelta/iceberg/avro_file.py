@@ -44,7 +44,7 @@ class AvroFile:
     metadata: dict[str, str]
 
     def to_bytes(self) -> bytes:
-        """The file's bytes, with the same schema and metadata."""
+        """Returns the file's bytes, with the same schema and metadata."""
         out = io.BytesIO()
         fastavro.writer(
             out, self.schema, self.records, codec="deflate", metadata=dict(self.metadata)
@@ -92,7 +92,7 @@ def _remove_times(data: bytes) -> tuple[Any, io.BytesIO]:
 
 
 def _remove_logical_times(schema: Any) -> Any:
-    """An Avro schema without the logical types of dates and times."""
+    """Returns an Avro schema without the logical types of dates and times."""
     if isinstance(schema, list):
         return [_remove_logical_times(part) for part in schema]
     if not isinstance(schema, dict):

@@ -122,7 +122,7 @@ def _remove_branch(handle: TableHandle, name: str, start_id: int | None) -> None
 
 
 def _find_own_snapshots(handle: TableHandle, branch: str) -> set[int]:
-    """The snapshots that no other branch or tag has."""
+    """Finds the snapshots that no other branch or tag has."""
     references = handle.metadata.references
     others = [reference.snapshot_id for name, reference in references.items() if name != branch]
     shared = {ancestor_id for snapshot_id in others for ancestor_id in _find_ancestors(handle, snapshot_id)}

@@ -73,7 +73,7 @@ class LruCache(Generic[K, V]):
         return self._size
 
     def get(self, key: K) -> V | None:
-        """The value of a key, which counts as a use; None if the cache does not have it."""
+        """Returns the value of a key, which counts as a use; None if the cache does not have it."""
         with self._lock:
             entry = self._entries.pop(key, None)
             if entry is None:

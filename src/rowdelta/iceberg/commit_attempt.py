@@ -138,7 +138,7 @@ class CommitAttempt:
         return transaction.table().snapshot(handle.branch)
 
     def _make_metadata(self, base: Any, snapshot: dict[str, Any]) -> Any:
-        """The table's metadata with the snapshot as the head of the branch."""
+        """Makes the table's metadata with the snapshot as the head of the branch."""
         handle, iceberg = self._handle, self._handle.gateway.iceberg
         builder = iceberg.TableMetadata.buildFrom(base)
         if self._change.update is not None:
@@ -148,7 +148,7 @@ class CommitAttempt:
         return builder.setBranchSnapshot(iceberg.SnapshotParser.fromJson(json.dumps(snapshot)), handle.branch).build()
 
     def _list_iceberg_files(self) -> list[str]:
-        """The manifests and manifest lists that Iceberg has written so far."""
+        """Lists the manifests and manifest lists that Iceberg has written so far."""
         return (
             []
             if self._by_iceberg is None
@@ -157,5 +157,5 @@ class CommitAttempt:
 
 
 def _get_file_name(path: str) -> str:
-    """The part of a metadata file's path that is unique, whatever form the folder has."""
+    """Returns the part of a metadata file's path that is unique, whatever form the folder has."""
     return path.rpartition("/")[2]

@@ -35,7 +35,7 @@ class NewTable:
         return bool(self._catalog.tableExists(self._identifier))
 
     def location(self, wanted: str | None = None) -> str:
-        """The folder that the catalog would give it. Nothing is created."""
+        """Returns the folder that the catalog would give the table. Nothing is created."""
         try:
             return str(self._make_builder(wanted, {}).createTransaction().table().location())
         except JavaError as error:

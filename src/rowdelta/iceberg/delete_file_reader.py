@@ -35,7 +35,7 @@ _POSITION_FIELDS: Final[list[dict[str, Any]]] = [
 def read_delete_keys(
     handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], field_ids: Iterable[int]
 ) -> DataFrame:
-    """The keys in some equality delete files, and the metadata column `_file`, which names the file.
+    """Reads the keys in some equality delete files, and the metadata column `_file`, which names the file.
 
     Args:
         handle: The table.
@@ -47,7 +47,7 @@ def read_delete_keys(
 
 
 def read_positions(handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry]) -> DataFrame:
-    """The `file_path` and `pos` in some position delete files."""
+    """Reads the `file_path` and `pos` in some position delete files."""
     return _read_rows(handle, files, entries, _POSITION_FIELDS)
 
 
@@ -66,7 +66,7 @@ def _read_rows(
 
 
 def _list_fields(handle: TableHandle) -> list[dict[str, Any]]:
-    """Every top-level column that the table has or had, in its newest version; the current schema counts as newest."""
+    """Lists every top-level column that the table has or had, as in the current or else the newest schema."""
     document = handle.document
     schemas = sorted(
         document["schemas"], key=lambda s: (s["schema-id"] == document["current-schema-id"], s["schema-id"])
@@ -91,7 +91,7 @@ def _prune_fields(fields: list[dict[str, Any]], wanted: set[int]) -> list[dict[s
 
 
 def find_column_path(handle: TableHandle, field_id: int) -> str:
-    """The SQL of a key column in the frame of `read_delete_keys`."""
+    """Writes the SQL of a key column in the frame of `read_delete_keys`."""
     path = _find_path(_list_fields(handle), field_id)
     if path is None:
         raise TableError(
@@ -152,6 +152,6 @@ def _make_list_record(manifest: dict[str, Any], location: str, size: int, count:
 
 
 def _describe_files(handle: TableHandle, files: SnapshotFiles, fields: Sequence[Mapping[str, Any]]) -> MetadataDocument:
-    """The metadata of an unpartitioned table with these columns and this snapshot alone."""
+    """Builds the metadata of an unpartitioned table with these columns and only this snapshot."""
     document = MetadataDocument(handle.document).set_format_version(2).replace_schemas(fields).remove_partitioning()
     return document.keep_snapshot(handle.read_snapshot_document(files.snapshot.id))

@@ -69,7 +69,7 @@ class Expiry:
 
 
 def plan_expiry(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> tuple[Expiry, ExpiredFiles]:
-    """What an expiry would remove; nothing is committed, and nothing is written."""
+    """Plans what an expiry would remove; commits and writes nothing."""
     transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
     after = read_metadata_document(handle.gateway, transaction.table().operations().current())
     before = handle.read_whole_document()
@@ -126,7 +126,7 @@ def expire_own(
 
 
 def select_own_files(files: ExpiredFiles, folders: Sequence[str]) -> ExpiredFiles:
-    """The files in some folders that are not data."""
+    """Selects the files in some folders that are not data."""
 
     def select(paths: Iterable[str]) -> tuple[str, ...]:
         return tuple(path for path in paths if any(is_under(folder, path) for folder in folders))
@@ -154,7 +154,7 @@ def _remove_scheme(path: str) -> str:
 
 
 def _expire_in_transaction(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> Any:
-    """An uncommitted transaction that expires snapshots and leaves every file where it is.
+    """Makes an uncommitted transaction that expires snapshots and removes no file.
 
     Iceberg refuses to expire if garbage collection is off, so the transaction turns it on.
     """
@@ -177,7 +177,7 @@ def _expire_in_transaction(handle: TableHandle, older_than_ms: int | None, retai
 
 
 def compare_documents(before: dict[str, Any], after: dict[str, Any]) -> Expiry:
-    """The snapshots and references that a later state of the metadata no longer has."""
+    """Finds the snapshots and references that a later state of the metadata no longer has."""
     remaining = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
     return Expiry(
         tuple(s["snapshot-id"] for s in before.get("snapshots", []) if s["snapshot-id"] not in remaining),
@@ -186,7 +186,7 @@ def compare_documents(before: dict[str, Any], after: dict[str, Any]) -> Expiry:
 
 
 def find_expired_files(handle: TableHandle, before: dict[str, Any], after: dict[str, Any]) -> ExpiredFiles:
-    """The files that removed snapshots needed and that no remaining snapshot can reach."""
+    """Finds the files that removed snapshots needed and that no remaining snapshot can reach."""
     kept_ids = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
     removed_snapshots = [s for s in before.get("snapshots", []) if s["snapshot-id"] not in kept_ids]
     removed_manifests = _read_manifest_lists(handle, removed_snapshots)
@@ -211,7 +211,7 @@ def find_expired_files(handle: TableHandle, before: dict[str, Any], after: dict[
 
 
 def find_added_files(handle: TableHandle, removed_snapshots: Sequence[dict[str, Any]]) -> list[str]:
-    """The files that removed snapshots added, metadata included, unless a later snapshot still needs them.
+    """Finds the files that removed snapshots added, metadata included, unless a later snapshot still needs them.
 
     Older snapshots cannot refer to these files, so they are not read.
     """

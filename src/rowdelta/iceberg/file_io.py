@@ -38,14 +38,14 @@ class FileIO:
         return str(self._io.getClass().getName())
 
     def size(self, path: str) -> int:
-        """The length of a file in bytes."""
+        """Returns the length of a file in bytes."""
         try:
             return int(self._io.newInputFile(path).getLength())
         except Py4JJavaError as error:
             raise _make_read_error(path, error) from error
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        """A file's bytes, or a range of them; a range beyond the end is an error."""
+        """Reads a file's bytes, or a range of them; a range beyond the end is an error."""
         try:
             stream = self._io.newInputFile(path).newStream()
             try:
@@ -123,7 +123,7 @@ class FileIO:
                 raise TableError(f"cannot delete {path}: {_describe_error(error)}") from error
 
     def source(self, path: str, size: int | None = None) -> FileSource:
-        """The file as a source of byte ranges, for a Puffin reader."""
+        """Opens the file as a source of byte ranges, for a Puffin reader."""
         return FileSource(self, path, self.size(path) if size is None else size)
 
 
@@ -136,7 +136,7 @@ class FileSource:
         self.size = size
 
     def read(self, offset: int, length: int) -> bytes:
-        """The bytes of a range."""
+        """Reads the bytes of a range."""
         return self._io.read(self.path, offset, length)
 
 

@@ -43,12 +43,12 @@ def make_static_table(handle: TableHandle, document: MetadataDocument, listing: 
 
 
 def read_java_table(handle: TableHandle, table: Any) -> DataFrame:
-    """A DataFrame over any of Iceberg's table objects, committed or not."""
+    """Makes a DataFrame over any of Iceberg's table objects, committed or not."""
     return read_spark_table(handle, handle.gateway.iceberg.spark.source.SparkTable(table))
 
 
 def read_spark_table(handle: TableHandle, spark_table: Any) -> DataFrame:
-    """A DataFrame over a table object of Iceberg's Spark integration."""
+    """Makes a DataFrame over a table object of Iceberg's Spark integration."""
     gateway = handle.gateway
     spark_sql = gateway.jvm.org.apache.spark.sql
     v2 = spark_sql.execution.datasources.v2

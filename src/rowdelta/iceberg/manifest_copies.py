@@ -23,7 +23,7 @@ _FIRST_ROW_ID_OF_FILE: Final = {**_FIRST_ROW_ID, "field-id": 142}
 
 
 def copy_listing(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[str] | None) -> AvroFile:
-    """The manifest list without equality deletes, and with the row ids that make Iceberg return sequence numbers."""
+    """Copies the manifest list without equality deletes, and with row ids, so that Iceberg returns sequence numbers."""
     hidden = {entry.manifest_path for entry in files.equality_deletes}
     schema = copy.deepcopy(files.listing.schema)
     if all(column["name"] != "first_row_id" for column in schema["fields"]):
@@ -46,7 +46,7 @@ def copy_listing(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[st
 
 
 def _copy_position_deletes(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, Any] | None:
-    """A copy of a delete manifest with its position deletes only; None if it has none."""
+    """Copies a delete manifest with only its position deletes; None if it has none."""
     if all(entry.content is FileContent.EQUALITY for entry in handle.manifests.read_deletes(manifest)):
         return None
     avro = handle.manifests.read(manifest["manifest_path"])
@@ -60,7 +60,7 @@ def _copy_position_deletes(handle: TableHandle, manifest: dict[str, Any]) -> dic
 
 
 def _copy_data_files(handle: TableHandle, manifest: dict[str, Any], only: AbstractSet[str]) -> dict[str, Any] | None:
-    """A data manifest, given as its record in the manifest list, with some of its files; None if it has none."""
+    """Copies a data manifest, given as its record in the list, with some of its files; None if it has none."""
     live = handle.manifests.read_data(manifest)
     wanted = sum(entry.path in only for entry in live)
     if wanted in {0, len(live)}:
@@ -108,6 +108,6 @@ def _add_row_ids(avro: AvroFile, first: int | None) -> AvroFile:
 
 
 def _read_sequence_numbers(record: dict[str, Any], sequence_number: int) -> dict[str, Any]:
-    """The sequence numbers of an entry, where its manifest has the fields."""
+    """Reads the sequence numbers of an entry, where its manifest has the fields."""
     names = [name for name in ("sequence_number", "file_sequence_number") if name in record]
     return {name: sequence_number if record[name] is None else record[name] for name in names}

@@ -79,11 +79,11 @@ class ManifestReader:
             self._bytes.put(path, data)
 
     def read_deletes(self, manifest: dict[str, Any]) -> list[DeleteEntry]:
-        """The live entries of a delete manifest, given as its record in the manifest list."""
+        """Reads the live entries of a delete manifest, given as its record in the manifest list."""
         return self._read_entries(manifest, parse_delete_entry)
 
     def read_data(self, manifest: dict[str, Any]) -> list[DataEntry]:
-        """The live entries of a data manifest, given as its record in the manifest list."""
+        """Reads the live entries of a data manifest, given as its record in the manifest list."""
         return self._read_entries(manifest, parse_data_entry)
 
     def lacks_offsets(self, manifest: dict[str, Any]) -> bool:

@@ -40,7 +40,7 @@ class MetadataDocument:
         self.content = content
 
     def to_json(self) -> str:
-        """The text that Iceberg's `TableMetadataParser` reads."""
+        """Returns the text that Iceberg's `TableMetadataParser` reads."""
         return json.dumps(self.content)
 
     @property
@@ -141,10 +141,10 @@ class MetadataDocument:
 
 
 def make_schema(fields: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A schema with the id 0, in Iceberg's JSON form."""
+    """Makes a schema with the id 0, in Iceberg's JSON form."""
     return {"type": "struct", "schema-id": 0, "fields": list(fields)}
 
 
 def make_spec(fields: Sequence[Mapping[str, Any]], spec_id: int = 0) -> dict[str, Any]:
-    """A partition spec, in Iceberg's JSON form."""
+    """Makes a partition spec, in Iceberg's JSON form."""
     return {"spec-id": spec_id, "fields": list(fields)}

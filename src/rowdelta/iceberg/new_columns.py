@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def open_with_new_columns(
     handle: TableHandle, changes: DataFrame, new: Sequence[str], wider: Sequence[str]
 ) -> TableHandle:
-    """The table with more and wider columns, in memory only. It can be read and planned with, not committed to.
+    """Opens the table with more and wider columns, in memory only. It can be read and planned with, not committed to.
 
     Args:
         handle: The table.

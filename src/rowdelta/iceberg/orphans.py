@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def find_orphans(handle: TableHandle, older_than_ms: int, location: str | None = None) -> list[str]:
-    """Orphan files older than a time, under the table's location or a folder in it. None is removed.
+    """Finds orphan files older than a time, under the table's location or a folder in it. None is removed.
 
     Scratch files of this process are in use, whatever their age, and are omitted.
     """

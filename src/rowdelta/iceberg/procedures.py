@@ -35,7 +35,7 @@ def call_procedure(handle: TableHandle, name: str, arguments: Mapping[str, Any])
 
 
 def _write_literal(value: Any) -> str:
-    """A value in SQL.
+    """Writes a value in SQL.
 
     Examples:
         >>> _write_literal({"rewrite-all": "true"})

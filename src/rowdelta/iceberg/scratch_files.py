@@ -24,7 +24,7 @@ in_use: set[str] = set()
 
 
 def find_scratch_folder(handle: TableHandle) -> str:
-    """A folder that the table's FileIO can read: the configured one, a temporary one, or the table's metadata folder.
+    """Finds a folder that the FileIO can read: the configured one, a temporary one, or the table's metadata folder.
 
     A temporary folder works if driver and executors are one process and the table is on its file system.
     """

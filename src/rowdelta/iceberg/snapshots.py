@@ -71,12 +71,12 @@ class Snapshots(Mapping[int, Snapshot]):
 
 
 def read_snapshots(document: dict[str, Any]) -> dict[int, Snapshot]:
-    """The snapshots in the JSON of a table's metadata, by id."""
+    """Reads the snapshots in the JSON of a table's metadata, by id."""
     return {snapshot["snapshot-id"]: parse_snapshot(snapshot) for snapshot in document.get("snapshots", [])}
 
 
 def parse_snapshot(document: dict[str, Any]) -> Snapshot:
-    """One snapshot, of Iceberg's JSON."""
+    """Parses one snapshot in Iceberg's JSON form."""
     return Snapshot(
         id=document["snapshot-id"],
         parent_id=document.get("parent-snapshot-id"),

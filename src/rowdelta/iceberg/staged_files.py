@@ -48,7 +48,7 @@ class StagedFiles:
         return sum(int(file.recordCount()) for file in self._files)
 
     def list_content_files(self) -> list[ContentFile]:
-        """The files as plain values."""
+        """Lists the files as plain values."""
         return [from_java(self._handle, file) for file in self._files]
 
 

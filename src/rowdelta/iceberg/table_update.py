@@ -42,7 +42,7 @@ class TableUpdate:
     snapshot_id: int | None = None
 
     def start_transaction(self, handle: TableHandle, base: Any) -> Any:
-        """A transaction that starts where the update ends; it must not be committed itself."""
+        """Starts a transaction where the update ends; it must not be committed itself."""
         operations, iceberg = handle.java_table.operations(), handle.gateway.iceberg
         start = self.apply(handle, iceberg.TableMetadata.buildFrom(base)).build()
         return iceberg.Transactions.replaceTableTransaction(handle.java_table.name(), operations, start)

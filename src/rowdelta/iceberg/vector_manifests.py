@@ -128,7 +128,7 @@ class VectorManifests:
         return any(entry.is_vector for entries in deletes for entry in entries)
 
     def _count_free_manifests(self, listing: AvroFile) -> int:
-        """How many vectors of a commit get a manifest each.
+        """Counts how many vectors of a commit get their own manifest.
 
         Iceberg merges manifests when there are a hundred of them, and then drops the offsets again. So a commit uses
         no more than half of that number.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def ensure_unpartitioned_spec(handle: TableHandle) -> PartitionSpec:
-    """The table's unpartitioned spec. If it never had one, one is added to its metadata.
+    """Returns the table's unpartitioned spec; adds one to its metadata if it never had one.
 
     The default spec does not change: new rows are partitioned as before.
     """

@@ -36,7 +36,7 @@ class WrittenManifests:
         self._producer = producer
 
     def list_manifests(self) -> list[str]:
-        """Every manifest that was written so far."""
+        """Lists every manifest that was written so far."""
         try:
             count = int(self._read_field("manifestCount"))  # py4j converts it to a Python number
             if not count:
@@ -47,7 +47,7 @@ class WrittenManifests:
             return self._warn(error)
 
     def list_manifest_lists(self) -> list[str]:
-        """Every manifest list that was written so far."""
+        """Lists every manifest list that was written so far."""
         try:
             return [str(location) for location in self._gateway.members(self._read_field("manifestLists"))]
         except JavaError as error:

@@ -107,7 +107,7 @@ class _ColumnBounds:
                 self._unknown[index] = metrics.nulls is None or metrics.nulls != metrics.values
 
     def may_hold(self, deleted: IntegerKeys, files: Indices) -> Any:
-        """Which files may hold a key between their bounds, or a null if null is a key."""
+        """Returns which files may hold a key between their bounds, or a null if null is a key."""
         may = self._unknown[files] | (self._nulls[files] & deleted.has_null)
         if not len(deleted.keys):
             return may

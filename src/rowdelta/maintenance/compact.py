@@ -180,7 +180,7 @@ class Compact(Operation[CompactResult]):
             drop_branch(handle, name, start_id=None if published else start.id)
 
     def _read_rows(self, snapshot_id: int) -> DataFrame:
-        """The live rows of a snapshot."""
+        """Reads the live rows of a snapshot."""
         snapshot = self._handle.snapshot(snapshot_id)
         assert snapshot is not None
         files = read_snapshot_files(self._handle, snapshot)
@@ -270,7 +270,7 @@ class Compact(Operation[CompactResult]):
 
 
 def _read_head(handle: TableHandle, branch: str) -> Snapshot:
-    """The newest snapshot of a branch that has one."""
+    """Reads the newest snapshot of a branch that has one."""
     head = handle.refresh().head(branch)
     assert head is not None
     return head

@@ -37,7 +37,7 @@ class CompactOptions:
         return self.data_files is None and every and not parts
 
     def build_arguments(self, table: str, branch: str) -> dict[str, Any]:
-        """The arguments of `rewrite_data_files`."""
+        """Builds the arguments of `rewrite_data_files`."""
         order = f"zorder({self.sort_order})" if self.strategy == "zorder" else self.sort_order
         arguments = {
             "table": table,

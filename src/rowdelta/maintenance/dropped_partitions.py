@@ -80,7 +80,7 @@ def refuse_to_lose_deletes(handle: TableHandle) -> None:
 
 
 def _find_dropped_column(handle: TableHandle, files: SnapshotFiles) -> str | None:
-    """The dropped column of a partition that still has data files."""
+    """Finds the dropped column of a partition that still has data files."""
     specs = {file.spec_id for file in build_delete_index(handle, files.snapshot).data}
     return next(filter(None, (find_dropped_partition(handle, spec_id) for spec_id in sorted(specs))), None)
 

@@ -74,13 +74,13 @@ def plan_equality_groups(
 
 
 def read_encoding(handle: TableHandle, entry: DeleteEntry) -> DeleteEncoding:
-    """The encoding of a delete file, by its manifest and its footer."""
+    """Reads the encoding of a delete file, by its manifest and its footer."""
     blobs = read_footer(handle, entry.path, entry.file_size_in_bytes).blobs if entry.is_vector else ()
     return entry.encoding(blobs[0].type if blobs else None)
 
 
 def find_obstacle(handle: TableHandle, files: SnapshotFiles, group: EqualityGroup, column_count: int) -> str | None:
-    """Why a group cannot be written in its encoding; None where it can.
+    """Explains why a group cannot be written in its encoding; None if it can.
 
     Args:
         handle: The table.

@@ -61,12 +61,12 @@ def hash_row(frame: DataFrame) -> Column:
 
 
 def _split_null(value: Column, data_type: T.DataType) -> tuple[Column, Column]:
-    """A value and whether it is null: Spark's hash skips nulls, so (1, null) would equal (null, 1)."""
+    """Returns a value, and whether it is null: Spark's hash skips nulls, so (1, null) would equal (null, 1)."""
     return value.isNull(), _make_hashable(value, data_type)
 
 
 def _make_hashable(value: Column, data_type: T.DataType) -> Column:
-    """A value that Spark can hash, nulls inside of it included: a map as its sorted entries, a variant as its text."""
+    """Makes a value that Spark hashes with its inner nulls: of a map, its sorted entries; of a variant, its text."""
     if isinstance(data_type, T.MapType):
         return F.array_sort(F.transform(F.map_entries(value), lambda entry: _make_entry_hashable(entry, data_type)))
     if isinstance(data_type, T.VariantType):

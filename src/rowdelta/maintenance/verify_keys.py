@@ -116,7 +116,7 @@ class _KeyReader:
                 self._rows |= _read_rows(handle, files, rows, columns)
 
     def collect(self, columns: Sequence[Field], entries: Iterable[DeleteEntry]) -> pa.Table:
-        """The distinct keys of some files, sorted."""
+        """Collects the distinct keys of some files, sorted."""
         if _is_one_integer(columns):
             loaded = [self._read_integers(columns[0], entry) for entry in entries]
             keys = pa.array(sort_distinct(np.concatenate([part.keys for part in loaded])), pa.int64())
@@ -146,7 +146,7 @@ def _is_one_integer(columns: Sequence[Field]) -> bool:
 def _read_rows(
     handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], columns: Sequence[Field]
 ) -> dict[str, pa.Table]:
-    """The keys of Parquet files as Iceberg reads them, by path; Spark converts dates and times to integers."""
+    """Reads the keys of Parquet files as Iceberg reads them, by path; Spark converts dates and times to integers."""
     paths = [entry.path for entry in entries]
     numbers = pa.table({"_file": pa.array(paths, pa.string()), _FILE: pa.array(range(len(paths)), pa.int32())})
     rows = read_delete_keys(handle, files, entries, [column.id for column in columns])
