@@ -43,7 +43,7 @@ Metric = TypeVar("Metric")
 
 
 def write_vector(handle: TableHandle, keys: KeyInput, batch: IntegerBatch, choice: EncodingChoice) -> NewDelete:
-    """Writes an equality delete vector: one blob in a Puffin file of its own."""
+    """Writes an equality delete vector: one blob in its own Puffin file."""
     column, spec = keys.columns[0], keys.spec
     codec = choice.codec or "long"
     vector = EqualityDeleteVector(

@@ -37,7 +37,7 @@ _BLOCK, _BIT = locate_bit(POSITION)
 _HASH: Final = f"hash({FILE}) AS {CODE}"
 _PATH: Final = "__rd_path"
 _RUNS_OF_BATCH: Final = 64
-# Twelve bytes in Arrow for the code and the position of a row, and those of a file once more, sorted.
+# The code and the position of a row take twelve bytes in Arrow, and those of one file are copied to be sorted.
 _BYTES_OF_ROW: Final = 24
 
 

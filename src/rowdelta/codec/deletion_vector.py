@@ -54,8 +54,8 @@ def decode_deletion_vector(
 
     Args:
         blob: The whole blob, nothing before or after it.
-        cardinality: How many values there must be, where the metadata says it.
-        high_key_limit: The largest high half (upper 32 bits) of a value that is taken.
+        cardinality: How many values there must be, if the metadata has this number.
+        high_key_limit: The largest high half (upper 32 bits) of a value that is accepted.
 
     Raises:
         FormatError: Any of these is wrong.

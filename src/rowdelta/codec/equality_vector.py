@@ -68,12 +68,12 @@ class EqualityDeleteVector:
 
     @property
     def value_min(self) -> int | None:
-        """The smallest key, decoded; None where null is the only key."""
+        """The smallest key, decoded; None if null is the only key."""
         return self._decode(self.bitmap.min()) if self.bitmap else None
 
     @property
     def value_max(self) -> int | None:
-        """The largest key, decoded; None where null is the only key."""
+        """The largest key, decoded; None if null is the only key."""
         return self._decode(self.bitmap.max()) if self.bitmap else None
 
     def _decode(self, encoded: int) -> int:

@@ -65,7 +65,7 @@ class Blob:
 
 
 def read_puffin(source: Source) -> PuffinFile:
-    """Reads and checks a file's footer: one ranged read from the end, or two where the footer is long.
+    """Reads and checks a file's footer: one ranged read from the end, or two if the footer is long.
 
     Raises:
         FormatError: The file is truncated or damaged, or its footer describes impossible blobs.

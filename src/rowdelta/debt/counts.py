@@ -264,6 +264,6 @@ def _estimate_memory(handle: TableHandle, delete: LiveDelete) -> int:
         low, high = (
             decode_bound(column.type_name, b) for b in ((metrics.lower, metrics.upper) if metrics else (None,) * 2)
         )
-        # Without bounds the keys could be anywhere: each may need a container of its own.
+        # Without bounds the keys could be anywhere: each may need its own container.
         span = 1 << 63 if low is None or high is None else high - low + 1
     return estimate_bitmap_bytes(entry.record_count, span)

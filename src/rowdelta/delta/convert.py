@@ -214,7 +214,7 @@ def from_delta(
         source: The Delta table: its folder, or its name in a catalog.
         target: The Iceberg table, created if it does not exist.
         mode: `incremental` applies the commits since the last call, `full` makes the table equal to the Delta table,
-            whatever it was; `auto` is incremental where that is possible.
+            regardless of its state; `auto` is incremental if possible.
         version: The Delta version to convert; default: the newest.
         stats: Where the metrics of data files come from: `log`, or `footer` to read the files' own.
         format_version: Of a new table: 3 (default) has deletion vectors, 2 has position delete files.

@@ -1,4 +1,4 @@
-"""Converts the data files of a Delta table, where they are, to Iceberg's data files."""
+"""Converts the data files of a Delta table, in place, to Iceberg's data files."""
 
 from __future__ import annotations
 

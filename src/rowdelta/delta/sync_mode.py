@@ -21,7 +21,7 @@ class SyncWork:
 
     Attributes:
         mode: `full`, `incremental` or `none`.
-        from_version: The Delta version of the table; None where it does not matter.
+        from_version: The Delta version of the table; None if it does not matter.
         files: The commits to apply, one after another.
         reason: Why it is this mode.
     """

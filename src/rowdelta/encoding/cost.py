@@ -79,7 +79,7 @@ class EncodingCostEstimator:
         return delete_count + PUFFIN_OVERHEAD_BYTES
 
     def estimate_field_size(self, type_name: str) -> int:
-        """Estimates the bytes of one value of a type; 32 for every type without an estimate of its own.
+        """Estimates the bytes of one value of a type; 32 for every type without its own estimate.
 
         Examples:
             >>> EncodingCostEstimator().estimate_field_size("decimal(10,2)")

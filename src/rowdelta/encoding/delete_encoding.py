@@ -115,7 +115,7 @@ class DeleteEncoding(Enum):
 
         Args:
             file_format: The format in the manifest entry, in any case.
-            blob_type: The type of the Puffin blob, where the footer was read.
+            blob_type: The type of the Puffin blob, if the footer was read.
 
         Raises:
             EncodingError: The blob is of a type that holds no deletes, or that is not known.
@@ -140,9 +140,9 @@ class DeleteEncoding(Enum):
         """Returns the encoding that the manifest entry names, or else the inferred one.
 
         Args:
-            stored_id: The `encoding` field of the manifest entry; None where it is missing.
+            stored_id: The `encoding` field of the manifest entry; None if it is missing.
             file_format: The format in the manifest entry, in any case.
-            blob_type: The type of the Puffin blob, where the footer was read.
+            blob_type: The type of the Puffin blob, if the footer was read.
 
         Raises:
             EncodingError: The number or the blob type is unknown, or the two contradict each other.

@@ -18,7 +18,7 @@ log: Final = logging.getLogger("rowdelta")
 
 
 def check_fast_forward(handle: TableHandle, branch: str, snapshot_id: int) -> None:
-    """Refuses to move a branch to a snapshot if the branch would lose commits of its own.
+    """Refuses to move a branch to a snapshot if the branch would lose its own commits.
 
     Raises:
         InputError: The name is a tag or unknown, or the snapshot does not descend from the branch's head.

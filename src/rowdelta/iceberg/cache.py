@@ -30,7 +30,7 @@ class LruCache(Generic[K, V]):
     Args:
         capacity: The total size of the values. One value stays even if it is larger.
         measure: The size of a value; default: 1, so that `capacity` is a number of values.
-        capacity_after_change: The total size that a change of the table leaves; default: no limit of its own.
+        capacity_after_change: The total size that a change of the table leaves; default: `capacity`.
 
     Examples:
         >>> footers = LruCache[str, int](capacity=2)

@@ -32,7 +32,7 @@ class CommitAttempt:
     """One attempt to commit, and the metadata files that it wrote.
 
     Attributes:
-        snapshot: The snapshot, once it is made.
+        snapshot: The snapshot; None before it is made.
         done: Whether the catalog has accepted it.
         in_doubt: Whether the catalog was asked and has not answered.
         asked: Whether the catalog was asked.
@@ -157,5 +157,5 @@ class CommitAttempt:
 
 
 def _get_file_name(path: str) -> str:
-    """Returns the part of a metadata file's path that is unique, whatever form the folder has."""
+    """Returns the part of a metadata file's path that is unique, regardless of the form of the folder."""
     return path.rpartition("/")[2]

@@ -88,7 +88,7 @@ def read_encoding(handle: TableHandle, entry: DeleteEntry) -> DeleteEncoding:
 
 
 def format_partition(metadata: TableMetadata, spec_id: int, partition: tuple[Any, ...]) -> str | None:
-    """`region=EU/day=2024-01-01`, with the fields of the file's own spec; None where the spec has none."""
+    """`region=EU/day=2024-01-01`, with the fields of the file's own spec; None if the spec has none."""
     spec = metadata.specs[spec_id]
     if spec.is_unpartitioned:
         return None

@@ -1,8 +1,8 @@
 """Finds which deletes may apply to which data files of a snapshot; reads only manifests.
 
 The rules are those of Iceberg's delete index: sequence numbers, partition scope, paths, bounds and null counts. Files
-are grouped by scope and sorted by age, and the bounds of a group are compared as arrays of ranks. So a delete costs a
-few passes over the files of its own scope that are old enough.
+are grouped by scope and sorted by age, and the bounds of a group are compared as arrays of ranks. So each delete
+costs only a few passes over the older files in its scope.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ColumnMetrics:
-    """The metrics of one column in a manifest entry; None where the entry has none."""
+    """The metrics of one column in a manifest entry; None if the entry has none."""
 
     lower: bytes | None = None
     upper: bytes | None = None

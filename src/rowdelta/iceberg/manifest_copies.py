@@ -108,6 +108,6 @@ def _add_row_ids(avro: AvroFile, first: int | None) -> AvroFile:
 
 
 def _read_sequence_numbers(record: dict[str, Any], sequence_number: int) -> dict[str, Any]:
-    """Reads the sequence numbers of an entry, where its manifest has the fields."""
+    """Reads the sequence numbers of an entry, if its manifest has the fields."""
     names = [name for name in ("sequence_number", "file_sequence_number") if name in record]
     return {name: sequence_number if record[name] is None else record[name] for name in names}

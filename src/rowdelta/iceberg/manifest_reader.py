@@ -41,7 +41,7 @@ class ManifestReader:
         return AvroFile.parse(path, self._read_bytes(path))
 
     def fetch(self, manifests: Iterable[dict[str, Any]], *, parsed: bool = False) -> None:
-        """Reads manifests in parallel, as far as the cache has room for them.
+        """Reads manifests in parallel, up to the capacity of the cache.
 
         Args:
             manifests: Their records in the manifest list.

@@ -49,7 +49,7 @@ def _remove_history(gateway: Gateway, metadata: Any) -> Any:
 
 
 def read_snapshot_document(gateway: Gateway, metadata: Any, snapshot_id: Any) -> dict[str, Any] | None:
-    """Reads one snapshot as Iceberg's JSON; None where the metadata does not have it."""
+    """Reads one snapshot as Iceberg's JSON; None if the metadata does not have it."""
     number = int(snapshot_id) if isinstance(snapshot_id, Integral) else 2**63  # users may pass any value
     snapshot = metadata.snapshot(number) if -(2**63) <= number < 2**63 else None
     return None if snapshot is None else dict(json.loads(gateway.iceberg.SnapshotParser.toJson(snapshot)))

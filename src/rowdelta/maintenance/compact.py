@@ -154,7 +154,7 @@ class Compact(Operation[CompactResult]):
         return should_verify(self._verify, size)
 
     def _compact_on_branch(self) -> None:
-        """Compacts on a branch of its own, compares the rows, and only then moves the real branch."""
+        """Compacts on a temporary branch, compares the rows, and only then moves the real branch."""
         handle = self._handle
         start = _read_head(handle, handle.branch)
         name, published = f"rowdelta-compact-{uuid.uuid4().hex[:12]}", False

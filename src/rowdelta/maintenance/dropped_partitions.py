@@ -24,7 +24,7 @@ def write_standard_deletes(handle: TableHandle) -> RewriteDeletesResult:
     """Rewrites equality delete vectors as standard files.
 
     Raises:
-        TableError: A vector cannot be rewritten; one of such a partition never can.
+        TableError: A vector cannot be rewritten, as is always the case in such a partition.
     """
     files = open_target(handle).files
     for entry in () if files is None else files.equality_deletes:

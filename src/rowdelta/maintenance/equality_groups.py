@@ -116,7 +116,7 @@ def find_obstacle(handle: TableHandle, files: SnapshotFiles, group: EqualityGrou
 def choose_group_encoding(
     handle: TableHandle, group: EqualityGroup, statistics: BatchStatistics | None
 ) -> EncodingChoice | None:
-    """Decides how to write a group as a vector, within the table's properties; None where it becomes a Parquet file."""
+    """Decides how to write a group as a vector, within the table's properties; None if it becomes a Parquet file."""
     if group.encoding is DeleteEncoding.FULL_ROW:
         return None
     keys = tuple(KeyColumn(column.name, column.type_name, column.required) for column in group.columns)

@@ -124,7 +124,7 @@ class Expire(Operation[ExpireResult]):
         )
 
     def _find_own_folders(self) -> list[str]:
-        """Finds the folders in which a table that was converted from Delta has files of its own."""
+        """Finds the folders in which a table that was converted from Delta has its own files."""
         metadata = self._handle.metadata
         return [folder for folder in (metadata.location, metadata.properties.get(DELTA_DELETES)) if folder]
 

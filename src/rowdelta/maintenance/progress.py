@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Portion:
-    """The rows, bytes and files of one group, as far as they are known."""
+    """The rows, bytes and files of one group, if they are known."""
 
     rows: int = 0
     size_in_bytes: int = 0
@@ -141,7 +141,7 @@ def report_progress(action: str, groups: Sequence[Portion], listener: OnProgress
 
 @contextmanager
 def show_search(action: str, listener: OnProgress | None) -> Iterator[None]:
-    """Shows a bar without an end while an action searches for its work, where it would show a progress bar later."""
+    """Shows an indeterminate bar while an action searches for its work, if it would show a progress bar later."""
     if listener is not None or not sys.stderr.isatty():
         yield
         return

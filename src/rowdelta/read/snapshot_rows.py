@@ -130,7 +130,7 @@ def _find_dropped_key(handle: TableHandle, field_id: int) -> Field:
 
 
 def _find_dropped(handle: TableHandle, field_id: int) -> Field:
-    """Finds a column that the schema no longer has, and gives it a name of its own."""
+    """Finds a column that the schema no longer has, and gives it a unique name."""
     for schema_id in sorted(handle.metadata.schemas, reverse=True):
         column = handle.metadata.schemas[schema_id].by_id.get(field_id)
         if column is not None:

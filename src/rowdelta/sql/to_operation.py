@@ -56,7 +56,7 @@ def _to_merge(change: DmlStatement) -> Operation[Any]:
     source_alias = _read_source_alias(change)
     if change.rule.same(source_alias, change.alias):
         raise InputError(
-            f"target and source of the merge are both called {source_alias!r}", hint="give each an alias of its own"
+            f"target and source of the merge are both called {source_alias!r}", hint="give each its own alias"
         )
     shorten_columns(change.rule, change.references.columns, change.edited, change.qualifier, change.alias)
     for clause in node.children_of("notMatchedBySourceClause"):
