@@ -8,7 +8,7 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.change import POSITION
-from rowdelta.change.written_deletes import Written
+from rowdelta.change.written_deletes import WrittenDeletes
 from rowdelta.iceberg import ContentFile
 from rowdelta.maintenance.resolve_attempt import find_deleted_rows
 from rowdelta.read import build_live_rows
@@ -281,7 +281,9 @@ def test_verification_refuses_a_change_of_rows_with_examples(
     table.delete_keys(keys(spark, 3, 4), "id").execute()
     before, files = head(table), stored_files(table)
     with monkeypatch.context() as patched:
-        patched.setattr("rowdelta.maintenance.resolve_attempt.write_positions", lambda *_: Written([], [], [], {}))
+        patched.setattr(
+            "rowdelta.maintenance.resolve_attempt.write_positions", lambda *_: WrittenDeletes([], [], [], {})
+        )
         with pytest.raises(rd.VerificationError, match="10 rows instead of 8") as error:
             table.resolve().execute()
     assert '+ {"id":3' in str(error.value)

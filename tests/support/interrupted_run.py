@@ -81,14 +81,14 @@ def state(spark: SparkSession, table: rd.Table) -> dict[str, Any]:
     head(table)
     return {
         "rows": found == expected,
-        "strays": sorted(stored_files(table) - known_files(table)),
+        "strays": sorted(stored_files(table) - list_needed_files(table)),
         "branches": sorted(table.metadata.branches),
         "snapshots": len(table.metadata.snapshots),
         "jobs": len(spark.sparkContext.statusTracker().getActiveJobsIds()),
     }
 
 
-def known_files(table: rd.Table) -> set[str]:
+def list_needed_files(table: rd.Table) -> set[str]:
     """Every file that some snapshot of a table needs, relative to its folder."""
     handle, folder = table._handle, f"{table.metadata.location}/"
     found: set[str] = set()

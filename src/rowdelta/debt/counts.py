@@ -40,7 +40,7 @@ _WHOLE_NUMBERS: Final = ("int", "long", "date", "time", "timestamp", "timestampt
 
 
 @dataclass(frozen=True)
-class Counted:
+class DebtCounts:
     """All counts of a snapshot; `totals` are those of the whole table."""
 
     totals: dict[str, Any]
@@ -95,7 +95,7 @@ class _Delete:
         return self.is_equality and self.kind[1] is not DeleteEncoding.FULL_ROW
 
 
-def count_debt(handle: TableHandle, snapshot: Snapshot | None) -> Counted:
+def count_debt(handle: TableHandle, snapshot: Snapshot | None) -> DebtCounts:
     """Reads the manifests of a snapshot and counts its deletes."""
     inventory = DeleteFileIndex(handle.metadata, [], []) if snapshot is None else build_delete_index(handle, snapshot)
     counter = _Counter(handle, inventory)
@@ -139,7 +139,7 @@ class _Counter:
         self._by_partition.add(touched, delete, share * files)
         self._by_table.add(np.zeros(1, dtype=np.int64), delete, delete.records)
 
-    def finish(self) -> Counted:
+    def finish(self) -> DebtCounts:
         """Returns all counts. Readers look up every row of a file with equality deletes among their keys."""
         by_file = self._by_file.numbers
         by_file["probed"] = np.where(by_file["keys"] > 0, self._rows, 0.0)
@@ -157,7 +157,7 @@ class _Counter:
             )
             for index in np.flatnonzero(by_file["deletes"]).tolist()
         ]
-        return Counted(self._sum_totals(kinds), kinds, _sort_by_debt(self._list_partitions()), _sort_by_debt(files))
+        return DebtCounts(self._sum_totals(kinds), kinds, _sort_by_debt(self._list_partitions()), _sort_by_debt(files))
 
     def _sum_totals(self, kinds: tuple[KindDebt, ...]) -> dict[str, Any]:
         stock, rowdelta = self._by_table.estimate_costs(0)
