@@ -83,7 +83,7 @@ def mutate(data: bytes, rng: Rng, others: Sequence[bytes]) -> bytes:
 
 
 def bitmaps() -> list[BitMap64]:
-    """Return sets with every kind of container, in one and in many 32-bit bitmaps."""
+    """Returns sets with every kind of container, in one and in many 32-bit bitmaps."""
     rng = np.random.default_rng(0)
     values: list[Any] = [
         [],
@@ -111,39 +111,39 @@ def check_bitmap(bitmap: BitMap64, limit: int) -> None:
 
 
 def decode_roaring64(data: bytes) -> None:
-    """Decode a 64-bit bitmap."""
+    """Decodes a 64-bit bitmap."""
     check_bitmap(
         codec.decode64(data, high_key_limit=codec.UNSIGNED_HIGH_KEY_LIMIT), limit=codec.UNSIGNED_HIGH_KEY_LIMIT
     )
 
 
 def decode_roaring32(data: bytes) -> None:
-    """Decode a 32-bit bitmap."""
+    """Decodes a 32-bit bitmap."""
     bitmap = codec.decode32(data)
     if codec.decode32(codec.encode32(bitmap)) != bitmap:
         raise AssertionError("re-encoding gives another set")
 
 
 def decode_vector(data: bytes) -> None:
-    """Decode a framed vector."""
+    """Decodes a framed vector."""
     check_bitmap(codec.decode_deletion_vector(data), codec.JAVA_HIGH_KEY_LIMIT)
 
 
 def decode_puffin(data: bytes) -> None:
-    """Read a footer and its blobs."""
+    """Reads a footer and its blobs."""
     source = codec.BytesSource(data)
     for blob in codec.read_puffin(source).blobs:
         codec.read_blob(source, blob, limit=2**24)
 
 
 def decode_set(data: bytes) -> None:
-    """Decode a delta-zstd set."""
+    """Decodes a delta-zstd set."""
     limit = codec.UNSIGNED_HIGH_KEY_LIMIT
     check_bitmap(codec.get_compression("delta-zstd").decode(data, high_key_limit=limit), limit)
 
 
 def decode_hashed(data: bytes) -> None:
-    """Decode hashed keys, and encode them again."""
+    """Decodes hashed keys, and encodes them again."""
     keys = codec.decode_hash_map(data, limit=2**24).keys
     if keys.nbytes < LISTED:
         again = codec.decode_hash_map(codec.encode_hash_map(np.zeros(keys.num_rows, np.int64), keys)).keys
@@ -152,14 +152,14 @@ def decode_hashed(data: bytes) -> None:
 
 
 def decode_edv(data: bytes) -> None:
-    """Decode a file with an equality delete vector."""
+    """Decodes a file with an equality delete vector."""
     vector = codec.decode_equality_vector_file(codec.BytesSource(data))
     if codec.decode_equality_vector_file(codec.BytesSource(codec.encode_equality_vector_file(vector))) != vector:
         raise AssertionError("re-encoding gives another vector")
 
 
 def decode_inline(data: bytes) -> None:
-    """Decode an inline Delta deletion vector from its JSON descriptor."""
+    """Decodes an inline Delta deletion vector from its JSON descriptor."""
     text, size, cardinality = json.loads(data)
     descriptor = codec.DeletionVectorDescriptor("i", text, None, size, cardinality)
     bitmap = codec.decode_delta_vector(descriptor)
@@ -168,7 +168,7 @@ def decode_inline(data: bytes) -> None:
 
 
 def keep(data: bytes, _rng: Rng) -> bytes:
-    """Return the input without a repair."""
+    """Returns the input without a repair."""
     return data
 
 
@@ -217,7 +217,7 @@ def reframe_edv(data: bytes, rng: Rng) -> bytes:
 
 
 def inline_json(data: bytes, rng: Rng) -> bytes:
-    """Turn mutated content into a descriptor, and sometimes mutate its text too."""
+    """Turns mutated content into a descriptor, and sometimes mutates its text, too."""
     text = z85_encode(data)
     if rng.random() < 0.3:  # noqa: PLR2004
         text = mutate(text.encode(), rng, [b"##093", b"00000"]).decode("latin-1")
@@ -229,7 +229,7 @@ def inline_json(data: bytes, rng: Rng) -> bytes:
 
 
 def hashed_seeds() -> list[bytes]:
-    """Return blobs with keys of several types."""
+    """Returns blobs with keys of several types."""
     tables = [
         pa.table({"a": ["x", "yy", None], "b": [1, 2, 3]}),
         pa.table({"a": pa.array([b"1", b"22"], pa.binary()), "d": pa.array([1, 2], pa.date32())}),
@@ -242,7 +242,7 @@ HASHED = hashed_seeds()
 
 
 def targets() -> list[Target]:
-    """List the decoders to fuzz."""
+    """Lists the decoders to fuzz."""
     sets = bitmaps()
     vectors = [codec.encode_deletion_vector(bitmap) for bitmap in sets]
     edv = codec.EqualityDeleteVector
@@ -275,12 +275,12 @@ def targets() -> list[Target]:
 
 
 def resident() -> int:
-    """Return the peak memory of the process."""
+    """Returns the peak memory of the process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def limit_memory() -> None:
-    """Make excessive allocations fail."""
+    """Makes excessive allocations fail."""
     with open("/proc/self/statm") as statm:  # noqa: PTH123
         current = int(statm.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (current + ADDRESS_SPACE_BYTES,) * 2)

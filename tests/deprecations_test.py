@@ -87,7 +87,7 @@ def test_a_stream_takes_its_callback_by_the_old_name(spark: SparkSession, table:
 def test_remove_orphans_lists_or_removes_as_dry_run_says(table: rd.Table) -> None:
     with pytest.warns(FutureWarning, match=r"remove_orphans\(dry_run=True\) is deprecated: use \.plan\(\)"):
         listed = table.remove_orphans(dry_run=True).execute()
-    with pytest.warns(FutureWarning, match=r"remove_orphans\(dry_run=False\) is deprecated: leave it out"):
+    with pytest.warns(FutureWarning, match=r"remove_orphans\(dry_run=False\) is deprecated: omit it"):
         removed = table.remove_orphans(dry_run=False).execute()
     assert (listed.dry_run, removed.dry_run) == (True, False)
 

@@ -67,7 +67,7 @@ def test_a_catalog_name_must_be_plain(tmp_path: Path) -> None:
         (
             "nope.db.t",
             "no table nope.db.t",
-            "'nope' is no catalog of this session, which has the catalogs lake (spark.sql.catalog.*)",
+            "'nope' is not a catalog of this session, which has the catalogs lake (spark.sql.catalog.*)",
         ),
         ("nope.t", "no table nope.t", "names start with a catalog: lake.nope.t"),
         ("lake.no.such.t", "no table lake.no.such.t", "catalog 'lake' does not answer, or has no such namespace"),

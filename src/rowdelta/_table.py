@@ -111,8 +111,8 @@ class Table:
     ) -> DataFrame:
         """Reads the live rows, with every kind of delete applied.
 
-        Iceberg reads a table without equality deletes alone. Otherwise it reads the table without them, and Spark joins
-        them in. Filters and columns still reach the scan.
+        A table without equality deletes is read by Iceberg alone. Otherwise Iceberg reads the rows, and a Spark join
+        removes the deleted ones. Filters and column selections still reach the scan.
 
         Args:
             where: Rows to keep, as a SQL predicate or a Column.
@@ -122,8 +122,8 @@ class Table:
                 as `TIMESTAMP AS OF`; on another branch, the newest snapshot of its current history up to then.
             tag: The state of this tag.
             max_broadcast_bytes: Deletes that take more memory than this are joined by a shuffle.
-            check_deletes: Read every deletion vector first. Iceberg's reader takes some damaged ones for empty and
-                returns deleted rows.
+            check_deletes: Read every deletion vector first. Iceberg's reader treats some damaged ones as empty
+                and returns deleted rows.
 
         Raises:
             FormatError: With `check_deletes`, a deletion vector or its Puffin file is damaged.
@@ -188,7 +188,7 @@ class Table:
     ) -> Delete:
         """Deletes the rows that match a predicate.
 
-        A predicate that covers whole files drops them in metadata alone. Otherwise the positions of the rows become
+        A predicate that covers whole files drops them by metadata only. Otherwise the positions of the rows become
         deletion vectors (format version 3) or position deletes (version 2), or copy-on-write rewrites the files.
 
         Args:
@@ -251,7 +251,7 @@ class Table:
     def delete_keys(
         self, keys: DataFrame, key: str | Sequence[str], *, encoding: Encoding | None = None, scope: Scope = "auto"
     ) -> DeleteKeys:
-        """Deletes all rows with the given keys, without a search for the rows.
+        """Deletes all rows with the given keys, without searching for the rows.
 
         Args:
             keys: The keys; other columns are ignored. A null key deletes the rows where the column is null. Without
@@ -286,7 +286,7 @@ class Table:
         encoding: Encoding | None = None,
         merge_schema: bool = False,
     ) -> Upsert:
-        """Replaces, inserts and deletes rows by key, without a search for the rows.
+        """Replaces, inserts and deletes rows by key, without searching for the rows.
 
         The last change of each key wins. One snapshot adds its row, and an equality delete that removes all older rows
         with its key. The table is not read.
@@ -319,7 +319,7 @@ class Table:
             |  7|    new|   5.0|
             +---+-------+------+
         """
-        rules = ChangeRules.of(key, order_by, delete_when, tie)
+        rules = ChangeRules.from_arguments(key, order_by, delete_when, tie)
         return Upsert(
             self._handle, changes, rules, columns=columns, scope=scope, encoding=encoding, merge_schema=merge_schema
         )
@@ -554,7 +554,7 @@ class Table:
             0
         """
         if dry_run is not None:
-            instead = "use .plan() to list the files" if dry_run else "leave it out, .execute() removes the files"
+            instead = "use .plan() to list the files" if dry_run else "omit it, .execute() removes the files"
             warn_deprecated(f"remove_orphans(dry_run={dry_run}) is deprecated: {instead}", stacklevel=2)
         return RemoveOrphans(self._handle, older_than, progress, dry_run=bool(dry_run))
 

@@ -1,4 +1,4 @@
-"""The exceptions that rowdelta raises: what is wrong, with the value, and often a hint on how to fix it."""
+"""The exceptions that rowdelta raises: what is wrong, with the value, and often a hint how to fix it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class FormatError(RowDeltaError):
     """Bytes that violate their format: a bad magic, length, checksum, cardinality or structure.
 
     Examples:
-        >>> from rowdelta.codec import decode_vector
-        >>> decode_vector(b"no vector")
+        >>> from rowdelta.codec import decode_deletion_vector
+        >>> decode_deletion_vector(b"no vector")
         Traceback (most recent call last):
         rowdelta.errors.FormatError: vector has 9 bytes, fewer than the 12 of length, magic and checksum
     """

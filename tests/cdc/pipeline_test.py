@@ -14,7 +14,7 @@ import rowdelta as rd
 from rowdelta.cli import pipeline_run
 from rowdelta.cli.app import app
 from rowdelta.cli.pipeline_config import read_config
-from rowdelta.cli.pipeline_run import _format
+from rowdelta.cli.pipeline_run import _make_reader
 from rowdelta.spark import run_sql
 from tests.support.events import event
 from tests.support.oracle import assert_same_rows
@@ -103,7 +103,7 @@ def test_unknown_fields_of_a_pipeline_are_those_of_its_reader(tmp_path: Path) ->
         "format: debezium\nunknown_fields: ignore": rd.cdc.Debezium(unknown_fields="ignore"),
     }.items():
         file.write_text(f"table: t\nkey: id\ncheckpoint: c\nsource: {{files: x}}\n{text}\n")
-        assert _format(read_config(file)) == reader
+        assert _make_reader(read_config(file)) == reader
 
 
 def test_the_worked_example_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -226,11 +226,11 @@ def test_what_a_batch_fails_on_is_an_error_of_ours(
 
     good = source.selectExpr("1L id", "value v")
     with monkeypatch.context() as patch:
-        patch.setattr("rowdelta.cdc.running_stream.take_batch", fail)
+        patch.setattr("rowdelta.cdc.running_stream.apply_batch", fail)
         running = rd.cdc.stream(good, table, "id").start(str(events.folder / "fault"), available_now=True)
         with pytest.raises(rd.RowDeltaError, match="a batch failed: ValueError: a fault of our own"):
             running.await_termination()
-        patch.setattr("rowdelta.cdc.running_stream.take_batch", lambda *_, **__: spark.table("lake.db.nowhere"))
+        patch.setattr("rowdelta.cdc.running_stream.apply_batch", lambda *_, **__: spark.table("lake.db.nowhere"))
         running = rd.cdc.stream(good, table, "id").start(str(events.folder / "fault"), available_now=True)
         with pytest.raises(rd.InputError, match="TABLE_OR_VIEW_NOT_FOUND"):
             running.await_termination()

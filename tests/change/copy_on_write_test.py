@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
-from tests.support.local_files import moved_away
-from tests.support.races import Interrupted, assert_no_stray_files
+from tests.support.local_files import move_away
+from tests.support.races import FasterWriter, assert_no_stray_files
 from tests.support.tables import EDV, create, keys
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def test_only_the_files_that_change_are_read(spark: SparkSession, table_name: st
     touched = files[5]
     others = {path for path in files.values() if path != touched}
     assert len(others) == 3
-    with moved_away(others):
+    with move_away(others):
         assert table.delete("id = 5").execute().data_files_removed == 1
         assert table.update().set("v", "'new'").where("id = 6").execute().rows_updated == 1
         merge = table.merge(keys(spark, 7, 8), "id").when_matched_update({"v": "'merged'"})
@@ -103,7 +103,7 @@ def test_keys_that_others_delete_meanwhile_are_not_brought_back(
 
     operation = table.update(isolation="snapshot").set("v", "'new'").where("id = 3")
     with monkeypatch.context() as patched:
-        race = Interrupted(patched, others)
+        race = FasterWriter(patched, others)
         with pytest.raises(rd.CommitConflictError, match="another writer changed the same data"):
             operation.execute()
     assert race.left == 0

@@ -64,7 +64,7 @@ def test_every_way_gives_what_iceberg_sql_gives(
     with numbered_copies(spark, "region", kind) as pair:
         pair.ids_compared = 20
         target = open_target(pair.table._handle)
-        places = choose_locator(target, target.rows())
+        places = choose_locator(target, target.read_rows())
         assert isinstance(places, PathLocator if way == "paths" else ListedFilesLocator)
         assert getattr(places, "one_by_one", None) == {"rows": True, "words": False, "paths": None}[way]
         numbered(spark, 15, 26).selectExpr("*", "'x' more").createOrReplaceTempView("positions_changes")

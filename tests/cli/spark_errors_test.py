@@ -132,7 +132,7 @@ def test_a_value_that_sets_nothing_is_a_wrong_call(values: list[str], message: s
     ("words", "message"),
     [
         (("resolve", "--memory", "lots"), "memory='lots' is not a size; write it as 512m or 2g"),
-        (("compact", "--memory", "1k"), "memory='1k' is too little to work with"),
+        (("compact", "--memory", "1k"), "memory='1k' is too small"),
         (("compact", "--strategy", "best"), "'best' is not one of binpack, sort, zorder"),
         (("compact", "--option", "fast"), "'fast' is not an option; write --option name=value"),
         (("rewrite-deletes", "--target-size", "big"), "target_size='big' is not a size"),

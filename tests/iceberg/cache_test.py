@@ -88,11 +88,11 @@ def test_history_is_read_when_it_is_asked_for(spark: SparkSession, table_name: s
     head = metadata.head("main")
     assert head is not None
     assert {snapshot["snapshot-id"] for snapshot in handle.document["snapshots"]} == {first.id, head.id}
-    whole = handle.whole_document()
+    whole = handle.read_whole_document()
     assert [entry["snapshot-id"] for entry in whole["snapshot-log"]] == [s["snapshot-id"] for s in whole["snapshots"]]
     line = list(metadata.ancestors(head))
     assert [snapshot.id for snapshot in reversed(line)] == [s["snapshot-id"] for s in whole["snapshots"]]
-    assert handle.snapshot_document(line[1].id) == whole["snapshots"][2]
+    assert handle.read_snapshot_document(line[1].id) == whole["snapshots"][2]
     assert dict(metadata.snapshots) == {snapshot.id: snapshot for snapshot in line}
     assert 5 not in metadata.snapshots
     metadata = table.refresh().metadata

@@ -50,7 +50,7 @@ def delete(metrics: ColumnMetrics | None = None, partition: tuple[Any, ...] = ()
 
 
 def matches(metadata: TableMetadata, files: list[LiveData], found: LiveDelete) -> list[str]:
-    (indices,) = DeleteFileIndex(metadata, files, [found]).matches()
+    (indices,) = DeleteFileIndex(metadata, files, [found]).match_files()
     return [files[index].path for index in indices.tolist()]
 
 

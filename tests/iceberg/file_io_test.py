@@ -117,7 +117,7 @@ def test_a_clean_up_that_fails_does_not_hide_why_it_was_needed(caplog: pytest.Lo
     storage = Storage("delete")
     with pytest.raises(rd.TableError, match="cannot write a/b: IOException: disk full"):
         FileIO(storage).write("a/b", b"0123456789")
-    assert "stays behind: cannot delete a/b" in caplog.text
+    assert "no longer needed cannot be removed: cannot delete a/b" in caplog.text
 
 
 def test_large_ranges_come_as_they_are(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
@@ -152,21 +152,21 @@ class SlowStorage(Storage):
 
 def test_files_are_written_while_the_caller_goes_on() -> None:
     storage = SlowStorage()
-    with FileIO(storage).writing({"one": b"1", "two": b"2"}) as wait:
+    with FileIO(storage).write_in_background({"one": b"1", "two": b"2"}) as wait:
         assert storage.begun.wait(10)
         assert set(storage.files.values()) == {b""}
         storage.go_on.set()
         wait()
         assert storage.files == {"one": b"1", "two": b"2"}
         wait()
-    with FileIO(storage).writing({}) as wait:
+    with FileIO(storage).write_in_background({}) as wait:
         wait()
 
 
 def test_no_file_is_being_written_when_the_caller_has_failed() -> None:
     storage = SlowStorage()
     timer = threading.Timer(0.2, storage.go_on.set)
-    with pytest.raises(ValueError, match="own error"), FileIO(storage).writing({"one": b"1"}):  # noqa: PT012
+    with pytest.raises(ValueError, match="own error"), FileIO(storage).write_in_background({"one": b"1"}):  # noqa: PT012
         assert storage.begun.wait(10)
         timer.start()
         raise ValueError("the caller's own error")
@@ -176,7 +176,7 @@ def test_no_file_is_being_written_when_the_caller_has_failed() -> None:
 def test_a_file_that_cannot_be_written_is_an_error_of_the_caller() -> None:
     full = Storage("write")
     error = pytest.raises(rd.TableError, match="cannot write one: IOException")
-    with error, FileIO(full).writing({"one": b"1"}) as wait:
+    with error, FileIO(full).write_in_background({"one": b"1"}) as wait:
         wait()
     assert full.files == {}
 
@@ -215,6 +215,6 @@ def test_work_is_done_where_threads_are_busy_or_gone(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(threads, "_pool", ended)
     assert run_in_parallel(lambda item: item + 1, range(3)) == [1, 2, 3]
     storage = Storage()
-    with FileIO(storage).writing({"one": b"1"}) as wait:
+    with FileIO(storage).write_in_background({"one": b"1"}) as wait:
         wait()
     assert storage.files == {"one": b"1"}

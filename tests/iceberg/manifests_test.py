@@ -11,7 +11,7 @@ import fastavro
 import pytest
 
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import AvroFile, partition_key
+from rowdelta.iceberg import AvroFile, make_partition_key
 
 KINDS: dict[str, Any] = {
     "day": {"type": "int", "logicalType": "date"},
@@ -74,7 +74,7 @@ def test_a_partition_is_the_same_with_and_without_its_logical_types() -> None:
     values = {name: value for name, value in FAR.items() if name != "key"}
     files = [AvroFile.parse("m.avro", written(values, logical=logical)) for logical in (True, False)]
     one, other = ([file.records[0]["partition"][name] for name in values] for file in files)
-    assert partition_key(0, tuple(one)) == partition_key(0, tuple(other))
+    assert make_partition_key(0, tuple(one)) == make_partition_key(0, tuple(other))
 
 
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"Obj\x01", written(FAR)[:200], written(FAR)[:-20]])

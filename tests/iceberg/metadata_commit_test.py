@@ -63,7 +63,7 @@ class Builder:
 
 
 def commit(catalog: Catalog, change: Any = lambda builder: builder) -> bool:
-    return commit_metadata(catalog, change, "branch 'audit' was moved")  # type: ignore[arg-type]
+    return commit_metadata(catalog, change, "move branch 'audit'")  # type: ignore[arg-type]
 
 
 def test_a_lost_race_is_run_again_on_the_new_state() -> None:
@@ -83,8 +83,12 @@ def test_nothing_is_committed_where_nothing_is_to_do() -> None:
     ("failures", "error", "message"),
     [
         ([CommitFailedException] * ATTEMPTS, rd.CommitConflictError, "faster every time"),
-        ([CommitStateUnknownException], rd.CommitStateUnknownError, "did not say whether branch 'audit' was moved"),
-        ([ForbiddenException], rd.TableError, "refused that branch 'audit' was moved: ForbiddenException"),
+        (
+            [CommitStateUnknownException],
+            rd.CommitStateUnknownError,
+            "did not answer the request to move branch",
+        ),
+        ([ForbiddenException], rd.TableError, "refused to move branch 'audit': ForbiddenException"),
     ],
 )
 def test_what_cannot_be_committed_says_why(

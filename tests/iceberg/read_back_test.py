@@ -69,11 +69,11 @@ def test_delete_files_that_hold_something_else_are_not_committed(
         patch.setattr(
             "rowdelta.change.vector_files.encode_deletion_vector", lambda found: rd_encode(found | BitMap64([7]))
         )
-        with pytest.raises(rd.FormatError, match="would not hold the vectors"):
+        with pytest.raises(rd.FormatError, match="would not contain the vectors"):
             table.delete("id = 1").execute()
     with monkeypatch.context() as patch:
         patch.setattr("rowdelta.change.key_files.bitmap_from_sorted", lambda found: bitmap(found[:1]))
-        with pytest.raises(rd.FormatError, match="would hold 1 deletes instead of 2"):
+        with pytest.raises(rd.FormatError, match="would contain 1 deletes instead of 2"):
             table.delete_keys(keys(spark, 1, 2), "id").execute()
     assert head(table) == before
     assert stored_files(table) == files

@@ -249,6 +249,6 @@ def test_files_that_the_storage_keeps_are_not_counted(
     (row,) = spark.table(f"{table_name}.files").select("file_path").collect()
     stubborn = f"{table.metadata.location}/metadata"  # a folder with files in it
     assert delete_from_storage(table._handle, [row.file_path, stubborn]) == 1
-    assert ("1 of 2 files cannot be removed" if in_bulk else "stays behind") in caplog.text
+    assert ("1 of 2 files cannot be removed" if in_bulk else "is no longer needed cannot be removed") in caplog.text
     assert not Path(row.file_path).exists()
     assert delete_from_storage(table._handle, []) == 0

@@ -39,7 +39,7 @@ def test_progress_counts_groups_and_guesses_the_time_left(monkeypatch: pytest.Mo
     portions = [Portion(100, 10), Portion(300, 30)]
     with report_progress("resolve t", portions, seen.append) as reporter:
         for group in portions:
-            reporter.done(group)
+            reporter.finish_group(group)
     assert [(now.groups_done, now.rows_done, now.bytes_done) for now in seen] == [(1, 100, 10), (2, 400, 40)]
     assert [now.seconds_left for now in seen] == [6.0, 0.0]
     assert Progress("resolve t", 1, 1, 1).seconds_left is None
@@ -50,12 +50,12 @@ def test_a_terminal_gets_a_bar_and_a_pipe_gets_nothing(
 ) -> None:
     portions = [Portion(1000, 10)]
     with report_progress("resolve t", portions, None) as reporter:
-        reporter.done(portions[0])
+        reporter.finish_group(portions[0])
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     with report_progress("resolve t", portions, None) as reporter:
-        reporter.done(portions[0])
+        reporter.finish_group(portions[0])
     assert "resolve t" in capsys.readouterr().err
 
 
@@ -68,7 +68,7 @@ def test_removed_files_are_counted_where_there_are_no_rows(
     portions = [Portion(files=1000), Portion(files=500)]
     with report_progress("expire t", portions, seen.append) as reporter:
         for group in portions:
-            reporter.done(group)
+            reporter.finish_group(group)
     assert [(now.groups_done, now.files_done, now.files) for now in seen] == [(1, 1000, 1500), (2, 1500, 1500)]
     assert [now.seconds_left for now in seen] == [1.0, 0.0]
     monkeypatch.undo()
@@ -82,7 +82,7 @@ def test_removed_files_are_counted_where_there_are_no_rows(
         pass
     assert "looking for files" in capsys.readouterr().err
     with report_progress("expire t", portions, None) as reporter:
-        reporter.done(portions[0])
+        reporter.finish_group(portions[0])
     shown = capsys.readouterr().err
     assert "1/2 groups, 1,000 files" in shown
     assert "rows" not in shown
@@ -91,9 +91,9 @@ def test_removed_files_are_counted_where_there_are_no_rows(
 def test_progress_within_a_group_is_told_as_rows_and_bytes() -> None:
     seen: list[Progress] = []
     with report_progress("compact t", [Portion(100, 1_000), Portion(100, 1_000)], seen.append) as reporter:
-        reporter.within(Portion(100, 1_000))(0.5)
-        reporter.done(Portion(100, 1_000))
-        reporter.within(Portion(100, 1_000))(0.25)
+        reporter.track_group(Portion(100, 1_000))(0.5)
+        reporter.finish_group(Portion(100, 1_000))
+        reporter.track_group(Portion(100, 1_000))(0.25)
     assert [(now.groups_done, now.rows_done, now.bytes_done) for now in seen] == [
         (0, 50, 500),
         (1, 100, 1_000),

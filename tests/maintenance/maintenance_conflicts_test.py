@@ -162,7 +162,7 @@ def rewriting(table: rd.Table) -> Callable[[], None]:
         change.dataSequenceNumber(start.sequenceNumber())
         for file in old:
             change.deleteFile(to_java(fresh, file))
-        for file in new.content_files():
+        for file in new.list_content_files():
             change.addFile(to_java(fresh, file))
         change.commit()
 

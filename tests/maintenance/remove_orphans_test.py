@@ -61,7 +61,7 @@ def test_scratch_files_that_this_process_needs_are_no_orphans(spark: SparkSessio
     append_ids(spark, table_name, range(10))
     folder = Path(table.metadata.location)
     needed = folder / "metadata" / "rowdelta-needed-m0.avro"
-    table._handle.scratch.keep(str(needed), b"x")
+    table._handle.scratch.write(str(needed), b"x")
     try:
         make_old(folder, 10)
         other = rd.table(spark, table_name)

@@ -8,7 +8,7 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.change import POSITION
-from rowdelta.change.written_deletes import Written
+from rowdelta.change.written_deletes import WrittenDeletes
 from rowdelta.iceberg import ContentFile
 from rowdelta.maintenance.resolve_attempt import find_deleted_rows
 from rowdelta.read import build_live_rows
@@ -281,7 +281,9 @@ def test_verification_refuses_a_change_of_rows_with_examples(
     table.delete_keys(keys(spark, 3, 4), "id").execute()
     before, files = head(table), stored_files(table)
     with monkeypatch.context() as patched:
-        patched.setattr("rowdelta.maintenance.resolve_attempt.write_positions", lambda *_: Written([], [], [], {}))
+        patched.setattr(
+            "rowdelta.maintenance.resolve_attempt.write_positions", lambda *_: WrittenDeletes([], [], [], {})
+        )
         with pytest.raises(rd.VerificationError, match="10 rows instead of 8") as error:
             table.resolve().execute()
     assert '+ {"id":3' in str(error.value)
@@ -317,7 +319,7 @@ def test_a_branch_is_resolved_and_published(spark: SparkSession, table_name: str
     assert (head(main), head(ingest)) == state
 
 
-@pytest.mark.parametrize(("memory", "message"), [("much", "is not a size"), ("1k", "too little"), (0, "too little")])
+@pytest.mark.parametrize(("memory", "message"), [("much", "is not a size"), ("1k", "too small"), (0, "too small")])
 def test_a_memory_budget_that_makes_no_sense_is_refused(
     spark: SparkSession, table_name: str, memory: str | int, message: str
 ) -> None:

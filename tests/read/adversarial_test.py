@@ -40,7 +40,7 @@ OWN_CHOICE: dict[str, list[int] | str] = {
     "eqmissing": [1, 2, 3, 4, 5],  # the column is null in all rows, and 42 in the delete
     "eqpart": [1, 2, 3, 4, 5],  # the delete is for a partition of a spec that no data file has
     "eqtype": [],  # the column is in neither file: null equals null
-    "eqpart_incomparable": "a partition value of region that is no string",
+    "eqpart_incomparable": "a partition value of region that is not a valid string",
 }
 # Where rowdelta does not do what facts.json says.
 DIFFERENT: dict[str, list[int] | str] = {

@@ -169,7 +169,7 @@ class Model:
 
     @property
     def has_other_specs(self) -> bool:
-        """Whether some rows are where deletes of the present spec do not reach."""
+        """Whether deletes of the present spec do not apply to some rows."""
         return any(list(place) != self.spec for _, place, _ in self.rows)
 
     def delete(self, names: tuple[str, ...], keys: list[Row], scope: str) -> None:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rowdelta.read import unpack_words
-from rowdelta.read.delete_joins import SIDE, container_condition, container_probe
+from rowdelta.read.delete_joins import SIDE, write_container_condition, write_container_probe
 from rowdelta.read.merged_keys import (
     NULL_CONTAINER,
     Level,
@@ -75,7 +75,7 @@ def test_merged_keys_are_sorted_distinct_and_of_the_newest_age(some: list[Level]
 
 
 def bit_lookup(table: pa.Table, key: int | None, age: int | None) -> bool:
-    """Whether a row is deleted, looked up as the SQL of `container_condition` does it; `age` None: a key is enough."""
+    """Whether a row is deleted, by the rule of `write_container_condition`; with `age` None, a key is enough."""
     containers = table["container"].to_pylist()
     probe = NULL_CONTAINER if key is None else key >> 16
     assert containers.count(probe) <= 1
@@ -173,8 +173,8 @@ def test_the_sql_of_bitmaps_finds_what_the_lookup_finds(spark: SparkSession, nul
     frame = spark.createDataFrame(asked, "key bigint, __rd_age bigint")
     words = spark.createDataFrame(table)
     words = words.toDF(*(f"{SIDE}{name}" for name in words.columns))
-    probe = container_probe("key", nullable=nullable, scoped=[])
-    condition = container_condition("key", aged=True, nullable=nullable)
+    probe = write_container_probe("key", nullable=nullable, scoped=[])
+    condition = write_container_condition("key", aged=True, nullable=nullable)
     on = f"{probe} = {SIDE}container AND {condition}"
     frame.createOrReplaceTempView("asked")
     words.createOrReplaceTempView("words")

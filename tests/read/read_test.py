@@ -198,7 +198,7 @@ def test_states_that_do_not_exist_are_errors(spark: SparkSession, table_name: st
         table.read(tag="v1")
     with pytest.raises(rd.InputError, match="no snapshot 42"):
         table.read(snapshot_id=42)
-    with pytest.raises(rd.InputError, match="snapshot_id and tag name a state each"):
+    with pytest.raises(rd.InputError, match="snapshot_id and tag each name a state"):
         table.read(snapshot_id=42, tag="v1")
     with pytest.raises(rd.InputError, match="timestamp and tag"):
         table.read(timestamp="2024-01-01", tag="v1")

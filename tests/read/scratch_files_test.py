@@ -38,7 +38,7 @@ def contents(table: rd.Table) -> list[set[FileContent]]:
     """The kinds of deletes in each delete manifest."""
     manifests = table._handle.manifests
     listed = manifests.read(table.refresh().metadata.head("main").manifest_list or "").records  # type: ignore[union-attr]
-    return [{entry.content for entry in manifests.deletes(record)} for record in listed if record["content"]]
+    return [{entry.content for entry in manifests.read_deletes(record)} for record in listed if record["content"]]
 
 
 def test_the_copy_of_a_mixed_manifest_lives_as_long_as_frames_may_need_it(
@@ -71,13 +71,13 @@ def test_the_files_of_a_resolve_go_with_it_and_those_of_frames_stay(
     rows.sortWithinPartitions("id").writeTo(table_name).append()
     table.delete_keys(keys(spark, 1, 3), "id").execute()
     written: list[str] = []
-    keep = ScratchFiles.keep
+    keep = ScratchFiles.write
 
     def noted(self: ScratchFiles, location: str, data: bytes, **how: bool) -> None:
         written.append(location)
         keep(self, location, data, **how)
 
-    monkeypatch.setattr(ScratchFiles, "keep", noted)
+    monkeypatch.setattr(ScratchFiles, "write", noted)
     spark.conf.set(SETTING, str(tmp_path))
     try:
         assert table.resolve(verify=True).execute().files_pruned == 3

@@ -11,7 +11,7 @@ import pytest
 
 from rowdelta.errors import FormatError
 from rowdelta.iceberg import Field
-from rowdelta.read import integer_sql
+from rowdelta.read import write_integer_sql
 from rowdelta.spark import convert_to_json_values, convert_to_plain_values, format_value, make_frame_from_arrow
 from tests.support.zones import DAYS, MICROS, ZONES
 
@@ -34,11 +34,11 @@ VALUES: dict[str, pa.Array] = {
 }
 NTZ = "timestamp"
 INSIDE = {
-    "ntz": integer_sql(Field(1, "ntz", NTZ, required=False), "ntz"),
+    "ntz": write_integer_sql(Field(1, "ntz", NTZ, required=False), "ntz"),
     "ts": "unix_micros(ts)",
     "day": "unix_date(day)",
-    "inner": integer_sql(Field(1, "n", NTZ, required=False), "inner.n"),
-    "list": integer_sql(Field(1, "n", NTZ, required=False), "list[0]"),
+    "inner": write_integer_sql(Field(1, "n", NTZ, required=False), "inner.n"),
+    "list": write_integer_sql(Field(1, "n", NTZ, required=False), "list[0]"),
 }
 
 

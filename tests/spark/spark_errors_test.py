@@ -210,7 +210,7 @@ def test_a_commit_fails_only_where_it_was_asked_for(
 
     monkeypatch.setattr(sys.modules["rowdelta.iceberg.snapshot_update"], "pass_files", fails)
     text = told(lambda: created.update().set("amount", 0).where("id = 1").execute(), rd.TableError)
-    assert text == "the snapshot cannot be made, nothing was committed: AnalysisException: no"
+    assert text == "the snapshot cannot be created; nothing was committed: AnalysisException: no"
 
 
 def test_only_the_error_of_a_job_is_said_to_be_one(spark: SparkSession) -> None:
@@ -267,7 +267,7 @@ def test_what_is_no_session_no_name_and_no_frame_is_refused(
     name = "lake.db.told_errors"
     assert told(lambda: rd.table(None, name), rd.SessionError).startswith("a Spark session is needed, not NoneType")  # type: ignore[arg-type]
     assert "not str" in told(lambda: rd.table(name, name), rd.SessionError)  # type: ignore[arg-type]
-    assert "named by text, not by NoneType" in told(lambda: rd.table(spark, None))  # type: ignore[arg-type]
+    assert "a table name must be text, not NoneType" in told(lambda: rd.table(spark, None))  # type: ignore[arg-type]
     rows = {"id": [1], "status": ["x"], "amount": [1.0]}
     for frame, library in ((pd.DataFrame(rows), "pandas.DataFrame"), (pa.table(rows), "pyarrow.Table"), ([1], "list")):
         for run in (

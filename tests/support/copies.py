@@ -53,7 +53,7 @@ class Copies:
 
     @property
     def table(self) -> rd.Table:
-        """The one that rowdelta changes."""
+        """The table that rowdelta changes."""
         return rd.table(self.spark, self.ours)
 
     def plain_spark(self, statement: str) -> None:
@@ -61,12 +61,12 @@ class Copies:
         self.spark.sql(statement.replace("{t}", self.theirs))
 
     def both(self, statement: str) -> None:
-        """Runs a statement of Iceberg SQL on both."""
+        """Runs a statement of Iceberg SQL on both tables."""
         for name in (self.ours, self.theirs):
             self.spark.sql(statement.replace("{t}", name))
 
     def append(self, frame: DataFrame) -> None:
-        """Appends rows to both, as one file for each partition."""
+        """Appends rows to both tables, as one file for each partition."""
         for name in (self.ours, self.theirs):
             frame.coalesce(1).writeTo(name).append()
 
@@ -83,7 +83,7 @@ class Copies:
             assert {name: getattr(after, name) for name in numbers} == numbers
 
     def _level(self, *tables: rd.Table) -> None:
-        """Commits empty snapshots to equal sequence numbers: Iceberg SQL makes one where nothing matches."""
+        """Commits empty snapshots until sequence numbers are equal: Iceberg SQL makes one even if nothing matches."""
         heads = [table.metadata.head("main") for table in tables]
         numbers = [0 if found is None else found.sequence_number for found in heads]
         for table, number in zip(tables, numbers, strict=True):
@@ -137,7 +137,7 @@ def evolve(pair: Copies, partition_field: str) -> None:
 
     Args:
         pair: The tables.
-        partition_field: A field of their partitions, which goes; empty for none.
+        partition_field: A field of their partitions to drop; empty for none.
     """
     for change in (
         *([f"DROP PARTITION FIELD {partition_field}"] if partition_field else []),

@@ -1,4 +1,4 @@
-"""The names and the small table that the examples of the docs start from, made by the code in docs/api.md."""
+"""The names and the small table that the examples of the docs use, made by the code in docs/api.md."""
 
 from __future__ import annotations
 

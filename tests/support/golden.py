@@ -1,4 +1,4 @@
-"""The golden data beside the repository: byte copies of public test files and what is known about each."""
+"""The golden data next to the repository: byte copies of public test files, and facts about each."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ MISSING = f"the golden data is not at {GOLDEN}"
 
 
 def facts() -> dict[str, Any]:
-    """Load what is known; empty where the golden data is missing."""
+    """Loads the facts; empty if the golden data is missing."""
     path = GOLDEN / "facts.json"
     loaded: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"cases": []}
     return loaded
 
 
 def cases(*categories: str) -> list[dict[str, Any]]:
-    """Give the cases of some categories."""
+    """Lists the cases of some categories."""
     return [case for case in facts()["cases"] if case["category"] in categories]
 
 
 def file_of(case: dict[str, Any]) -> Path:
-    """Give the file of a case; of a table, its statistics file."""
+    """Returns the file of a case; for a table, its statistics file."""
     path: Path = GOLDEN / case["local"]
     if path.is_dir():
         (path,) = path.rglob("*.stats")

@@ -1,6 +1,6 @@
 """A program that maintains a table, is interrupted again and again, and reports what each Ctrl-C left behind.
 
-Its caller sends SIGINT some time after each line `go`. The program answers each signal with one line of JSON.
+Its caller sends SIGINT a while after each line `go`. The program answers each signal with one line of JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DELETED = (5, 20_005, 60_005)
 
 
 def main(warehouse: str, *actions: str) -> None:
-    """Runs one action for each name; the last one is not caught."""
+    """Runs one action for each name. The interrupt of the last one is not caught."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background leaves it ignored
     vars(groups)["_BYTES_PER_FILE"] = 1 << 20  # a group for each file
     config: dict[str, str | int | bool] = {"spark.sql.shuffle.partitions": 2, "spark.driver.memory": "1g"}
@@ -81,14 +81,14 @@ def state(spark: SparkSession, table: rd.Table) -> dict[str, Any]:
     head(table)
     return {
         "rows": found == expected,
-        "strays": sorted(stored_files(table) - known_files(table)),
+        "strays": sorted(stored_files(table) - list_needed_files(table)),
         "branches": sorted(table.metadata.branches),
         "snapshots": len(table.metadata.snapshots),
         "jobs": len(spark.sparkContext.statusTracker().getActiveJobsIds()),
     }
 
 
-def known_files(table: rd.Table) -> set[str]:
+def list_needed_files(table: rd.Table) -> set[str]:
     """Every file that some snapshot of a table needs, relative to its folder."""
     handle, folder = table._handle, f"{table.metadata.location}/"
     found: set[str] = set()

@@ -61,7 +61,7 @@ def use_quick_local_files(spark: SparkSession) -> None:
 
 
 @contextmanager
-def moved_away(locations: Iterable[str]) -> Iterator[None]:
+def move_away(locations: Iterable[str]) -> Iterator[None]:
     """Moves files away: inside, a reader of one of them fails."""
     paths = {Path(location.removeprefix("file:")) for location in locations}
     for path in paths:

@@ -1,6 +1,6 @@
-"""Compares tables with what they must hold. A failure lists the rows that differ.
+"""Compares tables with their expected content. A failure lists the rows that differ.
 
-The order of rows does not matter, duplicates do. Values are compared by what Python shows of them: NaN equals NaN, 0.0
+The order of rows does not matter, duplicates do. Values are compared by how Python prints them: NaN equals NaN, 0.0
 differs from -0.0, and 1 differs from 1.0 and from True.
 """
 
@@ -21,11 +21,11 @@ ROWS_LISTED = 20
 
 def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
     """The rows of a DataFrame as plain sorted tuples."""
-    return sorted((_plain(tuple(row)) for row in frame.collect()), key=repr)
+    return sorted((_make_plain(tuple(row)) for row in frame.collect()), key=repr)
 
 
 def ids(table: rd.Table, **options: Any) -> list[int]:
-    """The sorted ids of the live rows, as rowdelta reads this column alone."""
+    """The sorted ids of the live rows, as rowdelta reads them, with this column only."""
     return sorted(row[0] for row in table.read(columns=["id"], **options).collect())
 
 
@@ -37,12 +37,14 @@ def assert_same_rows(
     Raises:
         AssertionError: If they differ. It counts the missing and the extra rows, and lists the first 20 of each.
     """
-    want = _counted(expected)
-    have = _counted(actual)
+    want = _count_rows(expected)
+    have = _count_rows(actual)
     missing, extra = want - have, have - want
     if missing or extra:
         counts = f"{have.total()} rows instead of {want.total()}"
-        raise AssertionError("\n".join([counts, *_listing("-", "missing", missing), *_listing("+", "extra", extra)]))
+        raise AssertionError(
+            "\n".join([counts, *_list_differences("-", "missing", missing), *_list_differences("+", "extra", extra)])
+        )
 
 
 def assert_same_ids(actual: DataFrame, expected: Iterable[int]) -> None:
@@ -60,12 +62,12 @@ def assert_same_tables(actual: DataFrame, expected: DataFrame) -> None:
     )
 
 
-def _counted(some: DataFrame | Iterable[tuple[Any, ...]]) -> Counter[str]:
+def _count_rows(some: DataFrame | Iterable[tuple[Any, ...]]) -> Counter[str]:
     collected: Iterable[tuple[Any, ...]] = some.collect() if hasattr(some, "collect") else some
-    return Counter(repr(_plain(tuple(row))) for row in collected)
+    return Counter(repr(_make_plain(tuple(row))) for row in collected)
 
 
-def _listing(sign: str, title: str, differing: Counter[str]) -> list[str]:
+def _list_differences(sign: str, title: str, differing: Counter[str]) -> list[str]:
     """A line that counts the differing rows, and a line for each of the first of them."""
     if not differing:
         return []
@@ -74,10 +76,10 @@ def _listing(sign: str, title: str, differing: Counter[str]) -> list[str]:
     return [f"{differing.total()} {title} ({sign}):", *lines[:ROWS_LISTED], *cut]
 
 
-def _plain(value: Any) -> Any:
+def _make_plain(value: Any) -> Any:
     """A value in which rows, arrays and maps are tuples."""
     if isinstance(value, (tuple, list)):
-        return tuple(_plain(inner) for inner in value)
+        return tuple(_make_plain(inner) for inner in value)
     if isinstance(value, dict):
-        return tuple(sorted(((_plain(k), _plain(v)) for k, v in value.items()), key=repr))
+        return tuple(sorted(((_make_plain(k), _make_plain(v)) for k, v in value.items()), key=repr))
     return bytes(value) if isinstance(value, bytearray) else value

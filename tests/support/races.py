@@ -1,4 +1,4 @@
-"""A faster second writer, and a check of the files that a commit leaves behind."""
+"""Simulates a faster second writer, and checks the files that a commit leaves behind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import rowdelta as rd
 
 
-class Interrupted:
+class FasterWriter:
     """Runs the commit of another writer just before ours, up to a number of times."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, other: Callable[[], object], times: int = 1) -> None:
@@ -33,14 +33,14 @@ class Interrupted:
 
 
 def assert_no_stray_files(table: rd.Table) -> None:
-    """Every file in the table's folder belongs to a snapshot."""
-    known = set()
+    """Asserts that every file in the table's folder belongs to a snapshot."""
+    named = set()
     for snapshot in table.refresh().metadata.snapshots.values():
         manifests = table._handle.manifests
-        known.add(snapshot.manifest_list)
+        named.add(snapshot.manifest_list)
         for record in manifests.read(snapshot.manifest_list or "").records:
-            known.add(record["manifest_path"])
-            known |= {entry["data_file"]["file_path"] for entry in manifests.read(record["manifest_path"]).records}
+            named.add(record["manifest_path"])
+            named |= {entry["data_file"]["file_path"] for entry in manifests.read(record["manifest_path"]).records}
     folder = f"{table.metadata.location}/"
-    paths = {str(path).removeprefix("file:") for path in known}
+    paths = {str(path).removeprefix("file:") for path in named}
     assert stored_files(table) == {path.removeprefix(folder) for path in paths if path.startswith(folder)}

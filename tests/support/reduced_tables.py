@@ -1,4 +1,4 @@
-"""Completes reduced tables: fills in the metadata that Java's reader needs and that a test does not care about.
+"""Completes reduced tables: fills in the metadata that Java's reader needs but the test does not.
 
 The adversarial tables of pgcolumnar have manifests without field ids, and their metadata lacks most required fields.
 Here they get the Avro schemas and the metadata of the Iceberg spec. Of the existing values, only paths and file sizes

@@ -2,7 +2,7 @@
 
 A test with many parameters is a matrix: version x encoding x key x layout. `make test` runs enough cases to combine
 every two values of any two parameters; `make test-all` (`--sample=all`) runs all. The seed changes every day, so that
-the whole matrix gets its turn. A run prints its seed, and `--sample=SEED` repeats it.
+all cases run over time. A run prints its seed, and `--sample=SEED` repeats it.
 
 `tests/costs.json` has the seconds of one case of each test, and the share of a run that a case gets. A matrix may take
 the shares of all its cases: a cheap one runs as a whole, a more expensive one covers all pairs of values or all single

@@ -36,9 +36,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.sample = today if _is_whole(config) else ALL
     os.environ[SAMPLE] = config.option.sample
     for verb in _operations(rd.Operation):
-        verb.execute = _noted(verb.execute, verb.__name__)
+        verb.execute = _record_verb(verb.execute, verb.__name__)
     for name in _READS:
-        setattr(rd.Table, name, _noted(getattr(rd.Table, name), name))
+        setattr(rd.Table, name, _record_verb(getattr(rd.Table, name), name))
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -86,7 +86,7 @@ def _operations(base: type[Any]) -> Iterator[type[Any]]:
         yield from _operations(verb)
 
 
-def _noted(step: Callable[..., Any], verb: str) -> Callable[..., Any]:
+def _record_verb(step: Callable[..., Any], verb: str) -> Callable[..., Any]:
     @wraps(step)
     def run(*args: Any, **kwargs: Any) -> Any:
         _executed.add(verb)

@@ -1,4 +1,4 @@
-"""Settings of the session for the time of a block."""
+"""Changes settings of the session inside a block."""
 
 from __future__ import annotations
 

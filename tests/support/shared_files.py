@@ -38,7 +38,7 @@ def share(table: rd.Table, name: str, frame: Callable[[], DataFrame]) -> None:
         append_files(table, _written[key], merge=True)
         return
     frame().coalesce(1).writeTo(table.name).append()
-    _written[key] = [_kept(table, file) for file in added_files(table)]
+    _written[key] = [_copy_to_shared_folder(table, file) for file in added_files(table)]
 
 
 def share_ids(table: rd.Table, ids: Iterable[int], text: str = "v") -> None:
@@ -47,7 +47,7 @@ def share_ids(table: rd.Table, ids: Iterable[int], text: str = "v") -> None:
     share(table, repr(rows), lambda: one_file(table._handle.spark, rows, "id bigint, v string"))
 
 
-def _kept(table: rd.Table, file: ContentFile) -> ContentFile:
+def _copy_to_shared_folder(table: rd.Table, file: ContentFile) -> ContentFile:
     """Copies a file to where it outlives the table."""
     path = Path(_folder.name) / f"{len(list(Path(_folder.name).iterdir()))}-{Path(file.path).name}"
     path.write_bytes(table._handle.io.read(file.path))

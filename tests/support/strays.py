@@ -1,4 +1,4 @@
-"""Files in a table's folder that its metadata does not name: no verb may leave one."""
+"""Files in a table's folder that its metadata does not name: no verb may leave any."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Tables:
 
     def __init__(self, namespace: Path) -> None:
         self._namespace = namespace
-        self._before = self._states()
+        self._before = self._read_states()
 
     def strays(self) -> dict[str, list[str]]:
         """The stray files of each table in which files came or went since this object was made."""
-        changed = [folder for folder, state in self._states().items() if self._before.get(folder) != state]
+        changed = [folder for folder, state in self._read_states().items() if self._before.get(folder) != state]
         found = {folder.name: stray_files(folder) for folder in changed}
         return {name: strays for name, strays in found.items() if strays}
 
-    def _states(self) -> dict[Path, list[tuple[int, int]]]:
+    def _read_states(self) -> dict[Path, list[tuple[int, int]]]:
         """A state that changes when files of a table come or go, or when it is dropped and created again."""
         if not self._namespace.is_dir():
             return {}
@@ -47,7 +47,7 @@ class Tables:
 
 def stray_files(folder: Path) -> list[str]:
     """The files in a table's folder that no snapshot needs, relative to it."""
-    known = {Path(path.removeprefix("file:")) for path in _named(folder)}
+    known = {Path(path.removeprefix("file:")) for path in _list_named_files(folder)}
     return sorted(
         str(path.relative_to(folder))
         for path in folder.rglob("*")
@@ -61,7 +61,7 @@ def _is_of_the_catalog(path: Path) -> bool:
     return path.suffix == ".crc" or path.name == "version-hint.text" or bool(_VERSION.fullmatch(path.name))
 
 
-def _named(folder: Path) -> Iterator[str]:
+def _list_named_files(folder: Path) -> Iterator[str]:
     version = (folder / "metadata" / "version-hint.text").read_text().strip()
     document = json.loads((folder / "metadata" / f"v{version}.metadata.json").read_text())
     for kind in ("statistics", "partition-statistics"):
@@ -70,13 +70,13 @@ def _named(folder: Path) -> Iterator[str]:
     for snapshot in document.get("snapshots", ()):
         if "manifest-list" in snapshot:
             yield snapshot["manifest-list"]
-            manifests |= {record["manifest_path"] for record in _records(snapshot["manifest-list"])}
+            manifests |= {record["manifest_path"] for record in _read_records(snapshot["manifest-list"])}
     for manifest in manifests:
         yield manifest
-        yield from (r["data_file"]["file_path"] for r in _records(manifest) if r["status"] != _DELETED)
+        yield from (r["data_file"]["file_path"] for r in _read_records(manifest) if r["status"] != _DELETED)
 
 
-def _records(location: str) -> list[dict[str, Any]]:
+def _read_records(location: str) -> list[dict[str, Any]]:
     path = Path(location.removeprefix("file:"))
     if not path.exists():  # a test may have removed it
         return []

@@ -28,21 +28,21 @@ class Pair:
     start: dict[str, int] = field(default_factory=dict)  # the first state of each table, by its name
 
     def rowdelta(self, text: str) -> DataFrame:
-        """Run a statement on the live table; `{db}` stands for its namespace."""
+        """Runs a statement on the live table; `{db}` stands for its namespace."""
         return rd.sql(self.spark, text.replace("{db}", self.live))
 
     def plain_spark(self, text: str) -> DataFrame:
-        """Run it with plain Spark SQL on the copy."""
+        """Runs a statement of plain Spark SQL on the copy."""
         return self.spark.sql(text.replace("{db}", self.plain))
 
     def assert_same(self, query: str) -> None:
-        """Compare the rows and the columns of a query on both."""
+        """Compares the rows and the columns of a query on both."""
         found, expected = self.rowdelta(query), self.plain_spark(query)
         assert found.columns == expected.columns
         assert_same_rows(found, expected)
 
     def change(self, statement: str) -> dict[str, int | None]:
-        """Run a statement on both, compare the whole tables, and return the numbers of the change."""
+        """Runs a statement on both, compares the whole tables, and returns the numbers of the change."""
         (row,) = self.rowdelta(statement).collect()
         self.plain_spark(statement)
         found = rd.table(self.spark, f"lake.{self.live}.orders").read()
@@ -51,7 +51,7 @@ class Pair:
         return numbers
 
     def reset(self) -> None:
-        """Return to the first snapshots, without writing any data file."""
+        """Returns to the first snapshots, without writing any data file."""
         for name, snapshot_id in self.start.items():
             table = rd.table(self.spark, name)
             change = table._handle.java_table.manageSnapshots().setCurrentSnapshot(snapshot_id)
@@ -62,14 +62,14 @@ class Pair:
             self.spark.catalog.refreshTable(name)
 
     def drop(self) -> None:
-        """Drop both."""
+        """Drops both tables."""
         for namespace in (self.live, self.plain):
             self.spark.sql(f"DROP TABLE IF EXISTS lake.{namespace}.orders PURGE")
             self.spark.sql(f"DROP NAMESPACE IF EXISTS lake.{namespace}")
 
 
 def make_pair(spark: SparkSession) -> Pair:
-    """Make both tables in namespaces of their own."""
+    """Creates both tables, each in its own namespace."""
     unique = uuid.uuid4().hex[:8]
     pair = Pair(spark, f"live_{unique}", f"plain_{unique}")
     rows = spark.range(0, 20, 1, 1).selectExpr(

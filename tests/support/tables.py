@@ -187,7 +187,7 @@ def _write(table: rd.Table, data: bytes, suffix: str) -> str:
 
 
 def live_vectors(table: rd.Table) -> list[DeleteEntry]:
-    """The equality delete vectors of a branch. One whose place another writer dropped has no `content_offset`."""
+    """The equality delete vectors of a branch. A vector whose offset another writer dropped has no `content_offset`."""
     snapshot = table.refresh().metadata.head(table.branch)
     assert snapshot is not None
     files = read_snapshot_files(table._handle, snapshot)

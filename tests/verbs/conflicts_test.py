@@ -18,7 +18,7 @@ from rowdelta.change import apply_change as changes
 from rowdelta.iceberg import stage_rows
 from rowdelta.iceberg.content_files import from_java, to_java
 from tests.support.oracle import assert_same_rows, ids
-from tests.support.races import Interrupted, assert_no_stray_files
+from tests.support.races import FasterWriter, assert_no_stray_files
 from tests.support.shared_files import share
 from tests.support.tables import EDV, create, head, stored_files
 
@@ -149,7 +149,7 @@ def rewrite_around(table: rd.Table, interfere: Callable[[], object]) -> None:
     change.dataSequenceNumber(start.sequenceNumber())
     for file in old:
         change.deleteFile(to_java(handle, file))
-    for file in new.content_files():
+    for file in new.list_content_files():
         change.addFile(to_java(handle, file))
     change.commit()
 
@@ -316,9 +316,9 @@ def test_a_lost_race_is_run_again_without_a_new_scan(
         return count
 
     with monkeypatch.context() as patched:
-        for name in ("rows", "stored_rows"):
+        for name in ("read_rows", "read_stored_rows"):
             patched.setattr(Target, name, counted(getattr(Target, name)))
-        race = Interrupted(patched, lambda: spark.sql(f"INSERT INTO {table.name} VALUES (90, 9, 'v')"))
+        race = FasterWriter(patched, lambda: spark.sql(f"INSERT INTO {table.name} VALUES (90, 9, 'v')"))
         assert operation.execute().snapshot_id is not None
     assert race.left == 0
     assert len(scans) == (1 if mode == "merge-on-read" else 2)  # what stays of a file is read once it is known
@@ -336,7 +336,7 @@ def test_a_race_that_is_lost_to_the_same_rows_is_a_conflict(
     spark.sql(f"ALTER TABLE {table.name} SET TBLPROPERTIES ('commit.retry.min-wait-ms' = '1')")
     operation = verbs(table.refresh(), mode=mode)[verb]
     with monkeypatch.context() as patched:
-        race = Interrupted(patched, lambda: spark.sql(f"INSERT INTO {table.name} VALUES (4, 0, 'late')"))
+        race = FasterWriter(patched, lambda: spark.sql(f"INSERT INTO {table.name} VALUES (4, 0, 'late')"))
         with pytest.raises(rd.CommitConflictError, match="another writer changed the same data"):
             operation.execute()
     assert race.left == 0

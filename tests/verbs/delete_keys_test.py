@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
 from tests.support.oracle import assert_same_rows, ids
-from tests.support.races import Interrupted, assert_no_stray_files
+from tests.support.races import FasterWriter, assert_no_stray_files
 from tests.support.shared_files import share
 from tests.support.tables import (
     EDV,
@@ -462,7 +462,7 @@ def test_a_lost_race_is_run_again_and_both_changes_are_there(
 ) -> None:
     table = make(spark, table_name, EDV | {"commit.retry.min-wait-ms": "1"})
     row = "(1, 1, 's', 1, 'again')"
-    race = Interrupted(monkeypatch, lambda: rd.session(warehouse).sql(f"INSERT INTO {table_name} VALUES {row}"))
+    race = FasterWriter(monkeypatch, lambda: rd.session(warehouse).sql(f"INSERT INTO {table_name} VALUES {row}"))
     table.delete_keys(keys(spark, 1, 2), "id").execute()
     assert race.left == 0
     assert ids(table) == [0, *range(3, 10)]  # the delete came after the insert, and is newer than it
@@ -474,7 +474,7 @@ def test_two_handles_of_one_session_may_race(
 ) -> None:
     table = make(spark, table_name, EDV | {"commit.retry.min-wait-ms": "1"})
     other = rd.table(spark, table_name)
-    race = Interrupted(monkeypatch, lambda: other.delete_keys(keys(spark, 5), "id").execute(), 1)
+    race = FasterWriter(monkeypatch, lambda: other.delete_keys(keys(spark, 5), "id").execute(), 1)
     table.delete_keys(keys(spark, 1, 2), "id").execute()
     assert race.left == 0
     assert ids(table) == [0, 3, 4, 6, 7, 8, 9] == ids(other)
@@ -487,7 +487,7 @@ def test_a_race_that_is_lost_too_often_is_an_error_and_leaves_no_file(
     properties = EDV | {"commit.retry.num-retries": "1", "commit.retry.min-wait-ms": "1"}
     table = make(spark, table_name, properties)
     row = "(20, 1, 's', 1, 'again')"
-    Interrupted(monkeypatch, lambda: spark.sql(f"INSERT INTO {table_name} VALUES {row}"), times=2)
+    FasterWriter(monkeypatch, lambda: spark.sql(f"INSERT INTO {table_name} VALUES {row}"), times=2)
     with pytest.raises(rd.CommitConflictError, match="other writers were faster every time"):
         table.delete_keys(keys(spark, 1), "id").execute()
     assert ids(table) == [*range(10), 20, 20]

@@ -123,7 +123,7 @@ def test_the_error_says_what_was_taken_for_an_alias_and_where(table: rd.Table) -
     with pytest.raises(rd.InputError) as found:
         table.delete("status = 'new'\n  AND id < 50 limit")
     assert str(found.value) == (
-        "the predicate is not one whole expression: Spark SQL takes 'limit' for an alias\n"
+        "the predicate is not one whole expression: Spark SQL reads 'limit' as an alias\n"
         "== SQL (line 2, position 15) ==\n"
         "  AND id < 50 limit\n"
         "              ^^^^^\n"
@@ -160,7 +160,7 @@ def test_the_command_line_refuses_them_too(warehouse: Path, table: rd.Table, tmp
     ):
         done = CliRunner().invoke(app, [*command, *given])
         assert isinstance(done.exception, rd.InputError), (command, done.output)
-        assert "for an alias" in str(done.exception)
+        assert "as an alias" in str(done.exception)
     assert table.refresh().metadata.current_snapshot_id == before
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ID_V = "id bigint, v string"
 OTHER_SPEC = "some rows were written under another partition spec"
-NOT_IN_KEY = "the key does not hold {}, so it does not say where the row is"
+NOT_IN_KEY = "the key does not contain {}, so it does not determine the partition"
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_keys_reach_rows_of_an_older_spec_and_nothing_beside_them(
     table.refresh()
     gone = one_file(spark, [(1, "a"), (7, "b")], ID_V)
     for key in ("id", ["id", "v"]):
-        with pytest.raises(rd.InputError, match="under another partition spec, where deletes of this one do not reach"):
+        with pytest.raises(rd.InputError, match="spec, to which deletes of this one do not apply"):
             table.delete_keys(gone, key, scope="partition")
     by_id = table.delete_keys(gone, "id")
     assert by_id.plan().to_dict()["scope"] == f"whole table: {NOT_IN_KEY.format('v')}"

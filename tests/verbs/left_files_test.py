@@ -14,7 +14,7 @@ from rowdelta.change import to_content_file
 from rowdelta.encoding import DeleteEncoding
 from rowdelta.iceberg import NewDelete, RowChange, commit_change
 from tests.support.oracle import assert_same_ids
-from tests.support.races import Interrupted
+from tests.support.races import FasterWriter
 from tests.support.strays import stray_files
 from tests.support.tables import (
     EDV,
@@ -111,7 +111,7 @@ def test_a_lost_race_leaves_no_manifest(
     append_ids(spark, table_name, range(20))
     table.delete_keys(keys(spark, 1), "id").execute()
     numbers = itertools.count()
-    Interrupted(monkeypatch, lambda: set_properties(spark, table_name, n=str(next(numbers))), times)
+    FasterWriter(monkeypatch, lambda: set_properties(spark, table_name, n=str(next(numbers))), times)
     if times == 1:
         table.delete("id = 2").execute()
     else:

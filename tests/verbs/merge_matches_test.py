@@ -44,8 +44,8 @@ def test_rows_are_replaced_and_inserted_alike(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, *, version: int, which: str, way: str
 ) -> None:
     ways = note_ways(monkeypatch)
-    as_arrays = merge_matches._as_arrays
-    monkeypatch.setattr(merge_matches, "_as_arrays", lambda pairs: None if way == "join" else as_arrays(pairs))
+    build_arrays = merge_matches._build_arrays
+    monkeypatch.setattr(merge_matches, "_build_arrays", lambda pairs: None if way == "join" else build_arrays(pairs))
     table = create(spark, table_name, COLUMNS, version=version)
     one_file(spark, [(i, "old") for i in range(100)], COLUMNS).writeTo(table_name).append()
     before = _row_ids(spark, table, version)

@@ -14,7 +14,7 @@ from rowdelta.verbs.merge_candidates import Candidates
 from rowdelta.verbs.merge_condition import parse_on_condition
 from rowdelta.verbs.merge_matches import SOURCE
 from rowdelta.verbs.merge_pairs import join_source
-from tests.support.local_files import moved_away
+from tests.support.local_files import move_away
 from tests.support.oracle import assert_same_rows
 from tests.support.tables import create, head, one_file, plan_of, stored_files
 
@@ -94,7 +94,7 @@ def test_files_without_a_key_of_the_source_are_not_opened(spark: SparkSession, t
         one_file(spark, [(i, "v", "w") for i in range(start, start + 10)], COLUMNS).writeTo(table_name).append()
     others = {row[0] for row in spark.table(table_name).where("id >= 10").select("_file").collect()}
     source = spark.createDataFrame([(3, "x", "y"), (7, "x", "y")], COLUMNS)
-    with moved_away(others):
+    with move_away(others):
         assert table.merge(source, "id").when_matched_update_all().execute().rows_updated == 2
         assert table.merge(source, "id").when_matched_update({"w": "'z'"}, "t.id > 5").execute().rows_updated == 1
         assert (

@@ -8,7 +8,7 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.iceberg import build_row_filter, measure_scan
-from tests.support.local_files import moved_away
+from tests.support.local_files import move_away
 from tests.support.oracle import assert_same_rows, rows
 from tests.support.tables import EDV, append_ids, create, keys, live_vectors
 
@@ -87,7 +87,7 @@ def test_a_file_that_iceberg_cannot_read_is_named(
     handle, head = table.refresh()._handle, table.metadata.head("main")
     assert head is not None
     listed = handle.manifests.read(head.manifest_list or "").records
-    with moved_away(record["manifest_path"] for record in listed):
+    with move_away(record["manifest_path"] for record in listed):
         for condition in conditions:
             with pytest.raises(rd.TableError, match=r"a scan of .* cannot be planned: .*m0\.avro"):
                 measure_scan(handle, head.id, build_row_filter(handle, condition))

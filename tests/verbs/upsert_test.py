@@ -276,7 +276,7 @@ def test_rows_move_between_partitions_when_the_key_does_not_hold_them(spark: Spa
     batch = spark.createDataFrame([(1, "elsewhere", 100)], COLUMNS)
     operation = table.upsert(batch, "id")
     scope = operation.plan().to_dict()["scope"]
-    assert scope == "global: the key does not hold v, so it does not say where the row is"
+    assert scope == "global: the key does not contain v, so it does not determine the partition"
     assert operation.execute().vectors == 1
     expected = [(0, "old", 0), (1, "elsewhere", 100), (2, "old", 2), (3, "old", 3), (4, "old", 4)]
     assert_same_rows(table.read(), expected)
@@ -289,7 +289,7 @@ def test_a_key_with_the_partition_columns_keeps_to_its_partitions(spark: SparkSe
     one_file(spark, [(1, "a", 1), (1, "b", 1), (1, None, 1)], COLUMNS).writeTo(table_name).append()
     batch = spark.createDataFrame([(1, "a", 1, "w")], f"{COLUMNS}, extra string").drop("extra")
     operation = table.upsert(batch, ["id", "v", "n"])
-    assert operation.plan().to_dict()["scope"] == "partition: the key holds the partition columns"
+    assert operation.plan().to_dict()["scope"] == "partition: the key contains the partition columns"
     operation.execute()
     assert_same_rows(table.read(), [(1, "a", 1), (1, "b", 1), (1, None, 1)])
     # Once the spec has changed, older rows are out of reach of deletes in partitions.

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from rowdelta.cdc.change_stream import ChangeStream
 
 
-def take_batch(stream: ChangeStream, table: Table, batch: DataFrame, mark: BatchMark, *, again: bool) -> BatchProgress:
+def apply_batch(
+    stream: ChangeStream, table: Table, batch: DataFrame, mark: BatchMark, *, may_be_retry: bool
+) -> BatchProgress:
     """Applies one batch to the table.
 
     Args:
@@ -31,7 +33,7 @@ def take_batch(stream: ChangeStream, table: Table, batch: DataFrame, mark: Batch
         table: The table; nothing else commits through this object.
         batch: The batch, as it comes from the source.
         mark: The mark of the batch.
-        again: Whether the batch may have run before.
+        may_be_retry: Whether the batch may have run before.
     """
     started = time.monotonic()
     handle = table._handle  # noqa: SLF001 - a table's own stream
@@ -51,7 +53,7 @@ def take_batch(stream: ChangeStream, table: Table, batch: DataFrame, mark: Batch
         if observed.get["bad"]:
             # `observe` stops the filter: pushed down to the source, it would parse each record many times.
             bad = records.observe("rowdelta bad records", F.count("*").alias("all")).where(F.col(BAD).isNotNull())
-            stream.quarantine.store(bad, observed.get["bad"], mark, again=again)
+            stream.quarantine.store(bad, observed.get["bad"], mark, may_be_retry=may_be_retry)
 
     with mark_commits(handle, mark.on_commit):
         result = upsert.execute_after(check)

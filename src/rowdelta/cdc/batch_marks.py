@@ -71,7 +71,7 @@ def find_last_number(handle: TableHandle, stream_id: str, query_id: str) -> int 
     if last is not None and last.query_id != query_id:
         raise InputError(
             f"stream {stream_id!r} has written to {handle.name} up to batch {last.batch_id} with another checkpoint: "
-            "which batches of this one are in the table cannot be known",
+            "it is unknown which batches of this one are in the table",
             hint="continue with that checkpoint, or give this stream another stream_id",
         )
     return None if last is None else last.batch_id

@@ -88,13 +88,13 @@ class ChangeStream:
             +---+------+------+
         """
         running = RunningStream(self)
-        writer = self.source.writeStream.foreachBatch(running.take).option("checkpointLocation", checkpoint)
+        writer = self.source.writeStream.foreachBatch(running.apply_batch).option("checkpointLocation", checkpoint)
         writer = writer if query_name is None else writer.queryName(query_name)
         if available_now:
             writer = writer.trigger(availableNow=True)
         elif every is not None:
             writer = writer.trigger(processingTime=every)
-        running.started(writer.start())
+        running.set_query(writer.start())
         return running
 
 
@@ -185,18 +185,18 @@ def stream(
     handle.refresh()
     if delete_when is not None:
         check_expression(handle.gateway, delete_when, "delete_when")
-    rules = ChangeRules.of(key, order, _combine_deletes(delete_when), tie, (DELETED, ORDER, *records.aside)).checked(
-        handle
-    )
+    rules = ChangeRules.from_arguments(
+        key, order, _combine_deletes(delete_when), tie, (DELETED, ORDER, *records.aside)
+    ).check_expressions(handle)
     for name in rules.key:
         handle.find_column(name)  # a wrong name fails here, not in the first batch
     if scope == "partition" and isinstance(records, Debezium):
         _check_key_tells_partition(handle, rules.key)
     policy, expiry = ResolvePolicy(resolve_every, max_debt, publish), ExpirePolicy(expire_every)
     expiry.check(table)
-    target = _on_branch(table, branch)
+    target = _open_branch(table, branch)
     if publish is not None:
-        target.metadata.head(publish)  # a branch that does not exist fails here, not after some batches
+        target.metadata.head(publish)  # a missing branch fails here, not after some batches
     quarantine_table = name_quarantine(handle.full_name) if quarantine is None else quarantine
     return ChangeStream(
         source,
@@ -238,7 +238,7 @@ def _check_key_tells_partition(handle: TableHandle, key: Sequence[str]) -> None:
         )
 
 
-def _on_branch(table: Table, branch: str | None) -> Table:
+def _open_branch(table: Table, branch: str | None) -> Table:
     """Returns the table on a branch; a missing branch is created at the head of the current one."""
     if branch is None or branch == table.branch:
         return table

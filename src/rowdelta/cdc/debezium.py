@@ -68,4 +68,4 @@ def _make_projections(
     application: str,  # noqa: ARG001 - columns of a Spark that was stopped are of no use to the next one
 ) -> list[list[str | Column]]:
     """Makes the projections from events to records, once for all batches of a stream."""
-    return EventSteps(reader, columns, shape).all()
+    return EventSteps(reader, columns, shape).build()

@@ -9,7 +9,18 @@ from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.cdc.json_source import CORRUPT, OPTIONS, JsonObject, check_fields, is_one_object, starts_object
 from rowdelta.cdc.json_values import JsonRow
-from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, ORDER, RAW, SKIP, check_nulls, first_reason, write_row_as_json
+from rowdelta.cdc.records import (
+    AT,
+    BAD,
+    DELETED,
+    EXTRA,
+    ORDER,
+    RAW,
+    SKIP,
+    check_nulls,
+    find_first_reason,
+    write_row_as_json,
+)
 from rowdelta.errors import InputError
 from rowdelta.spark import quote
 
@@ -57,7 +68,7 @@ class EventSteps:
         self._old = {name: F.col(quote(f"old {name}")) for name in shape.key}
         self._places = [name for name in ("offset",) if name in columns]
 
-    def all(self) -> list[list[str | Column]]:
+    def build(self) -> list[list[str | Column]]:
         """Returns all projections, in order."""
         return [
             *self._open_envelopes(),
@@ -75,14 +86,14 @@ class EventSteps:
             [
                 "*",
                 (F.col("tombstone") & ~self._has_message_key()).alias(SKIP),
-                F.when(~F.col("tombstone"), first_reason(*self._tests())).alias(BAD),
+                F.when(~F.col("tombstone"), find_first_reason(*self._build_tests())).alias(BAD),
             ],
-            *self._changes(),
+            *self._build_changes(),
         ]
 
     def _open_envelopes(self) -> list[list[str | Column]]:
         """Reads the envelope, from the payload if the message has one, and the types in the message's schema."""
-        text, message_key = self._text()
+        text, message_key = self._find_text()
         payload = F.col("outer.payload")
         nothing = F.col("outer.op").isNull() & F.col("outer.before").isNull() & F.col("outer.after").isNull()
         event = F.when(payload.isNotNull(), F.from_json(payload, _ENVELOPE, OPTIONS)).otherwise(F.col("outer"))
@@ -101,7 +112,7 @@ class EventSteps:
             ],
         ]
 
-    def _text(self) -> tuple[Column, Column]:
+    def _find_text(self) -> tuple[Column, Column]:
         columns, reader = self._columns, self._reader
         nothing = F.lit(None).cast("string")
         if {"op", "before", "after"} <= set(columns):
@@ -122,7 +133,7 @@ class EventSteps:
             has_key &= value.isNotNull()
         return has_key
 
-    def _tests(self) -> list[tuple[Column, str | Column]]:
+    def _build_tests(self) -> list[tuple[Column, str | Column]]:
         """Returns the tests that refuse a record, each with its reason; the most important come first."""
         op, shape, new, old = F.col("event.op"), self._shape, self._new, self._old
         writes, deletes = F.coalesce(op.isin(*_WRITES), F.lit(False)), F.coalesce(op == _DELETE, F.lit(False))
@@ -138,13 +149,15 @@ class EventSteps:
         ]
         if self._reader.unknown_fields == "bad":
             tests += [(writes & test, reason) for test, reason in check_fields(self._after.text, shape.types)]
-        tests += [(writes & (new[name] == mark), _UNKNOWN_VALUE.format(name)) for name, mark in self._unavailable()]
+        tests += [
+            (writes & (new[name] == mark), _UNKNOWN_VALUE.format(name)) for name, mark in self._find_unavailable()
+        ]
         required = [*shape.key, *(name for name in shape.required if name not in shape.key)]
         tests += [(writes & test, reason) for test, reason in check_nulls(required, new)]
         tests += [(deletes & test, reason) for test, reason in check_nulls(shape.key, old)]
         return tests
 
-    def _unavailable(self) -> list[tuple[str, Column]]:
+    def _find_unavailable(self) -> list[tuple[str, Column]]:
         placeholders = {T.StringType: F.lit(_UNAVAILABLE), T.BinaryType: F.lit(_UNAVAILABLE.encode())}
         fields = self._shape.types.fields
         return [
@@ -154,7 +167,7 @@ class EventSteps:
             if isinstance(column.dataType, type_)
         ]
 
-    def _changes(self) -> list[list[str | Column]]:
+    def _build_changes(self) -> list[list[str | Column]]:
         """Makes one change of each record, or two if an update changed the key of its row."""
         new, old, is_deleted = self._new, self._old, F.col(DELETED)
         moved = F.col(BAD).isNull() & (F.col("event.op") == "u") & self._has_new_key()

@@ -16,7 +16,7 @@ from rowdelta.cdc.records import (
     RAW,
     SKIP,
     check_values,
-    first_reason,
+    find_first_reason,
     write_row_as_json,
 )
 from rowdelta.errors import InputError
@@ -67,10 +67,10 @@ class DeltaFeed:
             )
         change_type = F.col("_change_type")
         is_old = F.coalesce(change_type.isin(*_DELETES), F.lit(False))
-        deleted = shape.deletes(is_old)
+        deleted = shape.test_delete(is_old)
         is_unknown = ~F.coalesce(change_type.isin(*_WRITES, *_DELETES), F.lit(False))
         message = F.concat(F.lit("unknown change type "), F.coalesce(change_type, F.lit("null")))
-        reason = first_reason((is_unknown, message), *check_values(frame, shape, deleted))
+        reason = find_first_reason((is_unknown, message), *check_values(frame, shape, deleted))
         return frame.select(
             *(F.col(quote(name)) for name in frame.columns if name not in _COLUMNS),
             deleted.alias(DELETED),

@@ -11,7 +11,7 @@ from pyspark.sql import types as T  # noqa: N812
 from rowdelta.cdc.json_source import JsonObject, check_fields, is_one_object
 from rowdelta.cdc.json_values import JsonRow, check_notation
 from rowdelta.cdc.op_column import OpColumn
-from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, RAW, SKIP, first_reason
+from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, RAW, SKIP, find_first_reason
 from rowdelta.choices import DecimalNotation, TimeUnit, UnknownFields, check_choice
 from rowdelta.errors import InputError
 from rowdelta.spark import quote
@@ -86,12 +86,12 @@ class JsonRows:
         frame = frame.select("*", *(value.alias(name) for name, value in rows.convert(parsed).items()))
         values = {name: F.col(quote(name)) for name in types.names}
         tests: list[tuple[Column, str | Column]] = [
-            (parsed.text.isNull(), "the message has no value, and it is not known what that means"),
+            (parsed.text.isNull(), "the message has no value, and the meaning of that is unknown"),
             (~is_one_object(parsed.text), "malformed JSON"),
             *rows.check(parsed, values),
             *(check_fields(parsed.text, types) if self._refuses_unknown else ()),
         ]
-        problem = F.when(~self._is_empty(), first_reason(*tests)).alias(_PROBLEM)
+        problem = F.when(~self._is_empty(), find_first_reason(*tests)).alias(_PROBLEM)
         return self._make_records(frame.select(*values.values(), _TEXT, _OFFSET, problem), shape)
 
     @property

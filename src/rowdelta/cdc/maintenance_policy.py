@@ -49,19 +49,19 @@ class ResolvePolicy:
             object.__setattr__(self, "every", PUBLISH_EVERY)
 
     def before_batch(self, table: Table) -> None:
-        """Moves the branch to what others committed to the published one, unless it has unpublished commits."""
+        """Moves the branch to what others have committed to the published branch, unless it has unpublished commits."""
         if self.publish is None:
             return
         metadata = table.metadata
-        published, mine = metadata.head(self.publish), metadata.head(table.branch)
-        if published is None or mine is None or published.id == mine.id:
+        published, head = metadata.head(self.publish), metadata.head(table.branch)
+        if published is None or head is None or published.id == head.id:
             return
-        if metadata.descends(published, mine.id):
+        if metadata.descends(published, head.id):
             log.info("branch %s follows the commits of %s", table.branch, self.publish)
             publish(table._handle, table.branch, published.id)  # noqa: SLF001 - a table's own stream
 
     def after_commit(self, table: Table, stream_id: str) -> bool:
-        """Resolves if it is time; returns whether it did. After a conflict with other writers, it tries later."""
+        """Resolves if it is due, and returns whether it did. After a conflict with other writers, it retries later."""
         is_due = self.every is not None and self._count_commits(table, stream_id) >= self.every
         is_full = self.max_debt is not None and count_equality_deletes(table) >= self.max_debt
         if not (is_due or is_full):
@@ -82,10 +82,10 @@ class ResolvePolicy:
         if self.publish is None:
             return False
         metadata = table.refresh().metadata
-        published, mine = metadata.head(self.publish), metadata.head(table.branch)
-        if mine is None or (mine.parent_id is None and mine.summary.get("total-records") == "0"):
+        published, head = metadata.head(self.publish), metadata.head(table.branch)
+        if head is None or (head.parent_id is None and head.summary.get("total-records") == "0"):
             return False  # no batch has arrived yet
-        return not metadata.descends(published, mine.id)
+        return not metadata.descends(published, head.id)
 
     def _count_commits(self, table: Table, stream_id: str) -> int:
         """Counts the stream's commits since the last state that was published or had no equality deletes."""
@@ -119,12 +119,12 @@ class ExpirePolicy:
         if self.every is not None:
             table.expire().check()
 
-    def round(self, table: Table) -> int:
+    def compute_round(self, table: Table) -> int:
         """Returns the number of the current round."""
         return 0 if self.every is None else table.metadata.last_sequence_number // self.every
 
     def expire(self, table: Table) -> int:
-        """Expires snapshots; returns their number. After an error, it tries later."""
+        """Expires snapshots, and returns their number. After an error, it tries again later."""
         try:
             return table.expire().execute().snapshots_expired
         except RowDeltaError as error:

@@ -17,7 +17,7 @@ from rowdelta.cdc.records import (
     RAW,
     SKIP,
     check_values,
-    first_reason,
+    find_first_reason,
     write_row_as_json,
 )
 from rowdelta.errors import InputError
@@ -70,14 +70,14 @@ class OpColumn:
             )
             value = F.coalesce(F.col(quote(self.op)).cast("string"), F.lit("null"))
             tests.append((is_unknown, F.concat(F.lit(f"unknown {self.op} "), value)))
-        deleted = shape.deletes(F.coalesce(op.isin(*(value.lower() for value in self.deletes)), F.lit(False)))
+        deleted = shape.test_delete(F.coalesce(op.isin(*(value.lower() for value in self.deletes)), F.lit(False)))
         tests += check_values(frame, shape, deleted)
         at = F.lit(None).cast(TimestampType()) if self.at is None else F.col(quote(self.at)).try_cast(TimestampType())
         return frame.select(
             "*",
             deleted.alias(DELETED),
             F.lit(None).cast("int").alias(ORDER),
-            first_reason(*tests).alias(BAD),
+            find_first_reason(*tests).alias(BAD),
             write_row_as_json().alias(RAW),
             at.alias(AT),
             F.lit(False).alias(SKIP),

@@ -60,7 +60,7 @@ class BatchProgress:
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers as a plain dictionary.
+        """Returns the numbers as a plain dictionary.
 
         Examples:
             >>> BatchProgress("orders", 7, replayed=True).to_dict()["replayed"]

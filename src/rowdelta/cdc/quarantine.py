@@ -1,4 +1,4 @@
-"""Bad records: they go to a separate table with their reasons, or fail the batch."""
+"""Stores bad records in a separate table with their reasons, or fails the batch."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Quarantine:
     spark: SparkSession
     table: str | None
 
-    def store(self, bad: DataFrame, count: int, batch: BatchMark, *, again: bool) -> None:
+    def store(self, bad: DataFrame, count: int, batch: BatchMark, *, may_be_retry: bool) -> None:
         """Stores the bad records of a batch, each once.
 
         Args:
             bad: The records.
             count: Their number.
             batch: The batch.
-            again: Whether the batch may have run before, so that the table may already have its records.
+            may_be_retry: Whether the batch may have run before, so that the table may already have its records.
 
         Raises:
             InputError: There is no quarantine; nothing of the batch is in the table.
@@ -50,9 +50,9 @@ class Quarantine:
             F.col(BAD).alias("reason"),
             F.col(RAW).alias("record"),
         )
-        if again:
-            mine = (F.col("stream_id") == batch.stream_id) & (F.col("batch_id") == batch.batch_id)
-            stored = self.spark.table(name).where(mine).drop("refused_at")
+        if may_be_retry:
+            of_batch = (F.col("stream_id") == batch.stream_id) & (F.col("batch_id") == batch.batch_id)
+            stored = self.spark.table(name).where(of_batch).drop("refused_at")
             if not stored.isEmpty():
                 records = records.exceptAll(stored)
         writer = records.coalesce(1).withColumn("refused_at", F.current_timestamp()).writeTo(name)

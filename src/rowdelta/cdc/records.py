@@ -1,4 +1,4 @@
-"""Records, to which every source of changes is converted: they fit the table, or say why they do not."""
+"""Records, the common form of all sources of changes: each fits the table, or has the reason why it does not."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Shape:
         """Columns that must not be null."""
         return [column.name for column in self.types.fields if not column.nullable]
 
-    def deletes(self, of_format: Column) -> Column:
+    def test_delete(self, of_format: Column) -> Column:
         """Tests for a delete: by the format, or by the caller's predicate."""
         return of_format if self.delete_when is None else of_format | select_deletes(self.delete_when)
 
@@ -99,7 +99,7 @@ def write_row_as_json() -> Column:
     return F.to_json(F.struct("*"), EXACT_TIMES)
 
 
-def first_reason(*tests: tuple[Column, str | Column]) -> Column:
+def find_first_reason(*tests: tuple[Column, str | Column]) -> Column:
     """Returns the reason of the first test that holds, or null."""
     reason = F.lit(None).cast("string")
     for condition, text in reversed(tests):

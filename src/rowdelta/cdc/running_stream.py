@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from rowdelta._table import Table
-from rowdelta.cdc.batch import take_batch
+from rowdelta.cdc.batch import apply_batch
 from rowdelta.cdc.batch_marks import BatchMark, find_last_number
 from rowdelta.cdc.maintenance_policy import count_equality_deletes
 from rowdelta.cdc.progress import BatchProgress, report
@@ -29,8 +29,8 @@ _STARTED_WITHIN: Final = 60
 _TRIES: Final = 5
 
 
-class _GivenUpError(Exception):
-    """Ends a batch of a stream that was stopped.
+class _AbandonedBatchError(Exception):
+    """Ends the batch of a stopped stream.
 
     Spark recognises an interrupted batch only by this text. It uses a regular expression that overflows the stack on a
     long text, such as a stack trace.
@@ -91,16 +91,16 @@ class RunningStream:
         """The mark of this stream's commits. It stays the same after restarts."""
         return self._stream.stream_id or str(self.query.id)
 
-    def started(self, query: StreamingQuery) -> None:
+    def set_query(self, query: StreamingQuery) -> None:
         """Sets the query that the batches belong to."""
         self._query = query
         self._ready.set()
 
-    def take(self, batch: DataFrame, batch_id: int) -> None:
+    def apply_batch(self, batch: DataFrame, batch_id: int) -> None:
         """Applies a batch; Spark calls it."""
         try:
             with self._busy:
-                self._take(batch, batch_id)
+                self._apply(batch, batch_id)
         except Exception as error:
             self._error = error
             if not self._is_stopped:
@@ -108,9 +108,9 @@ class RunningStream:
                     self._error = translate_spark_error(error, self._table._handle.spark)  # noqa: SLF001 - its own table
                 raise
             if isinstance(error, RowDeltaError) and not _is_interruption(error):
-                raise error from None  # its causes would make the text long; see `_GivenUpError`
-            log.info("batch %d is given up with its stream: %s", batch_id, str(error).partition("\n")[0])
-            raise _GivenUpError from None
+                raise error from None  # its causes would make the text long; see `_AbandonedBatchError`
+            log.info("batch %d is abandoned with its stream: %s", batch_id, str(error).partition("\n")[0])
+            raise _AbandonedBatchError from None
 
     @property
     def _is_stopped(self) -> bool:
@@ -119,7 +119,7 @@ class RunningStream:
         except (Py4JError, OSError):  # the JVM is gone
             return False
 
-    def _take(self, batch: DataFrame, batch_id: int) -> None:
+    def _apply(self, batch: DataFrame, batch_id: int) -> None:
         if not self._ready.wait(_STARTED_WITHIN):
             raise RowDeltaError("the stream did not start in time")
         stream, table = self._stream, self._table.refresh()
@@ -130,9 +130,9 @@ class RunningStream:
             self._report(BatchProgress(self.stream_id, batch_id, replayed=True, commits=self._commits))
             return
         if self._round is None:
-            self._round = stream.expiry.round(table)
+            self._round = stream.expiry.compute_round(table)
         stream.policy.before_batch(table)
-        progress = self._take_with_retries(table, batch, mark)
+        progress = self._apply_with_retries(table, batch, mark)
         self._done, self._is_first = batch_id, False
         if progress.snapshot_id is not None:
             self._commits += 1
@@ -144,23 +144,23 @@ class RunningStream:
         self._report(replace(progress, commits=self._commits))
 
     def _expire_if_due(self, table: Table) -> int:
-        """Expires snapshots if it is time and nothing waits to be published: publishing needs the history."""
+        """Expires snapshots if it is due and nothing waits to be published: publishing needs the history."""
         policy, expiry = self._stream.policy, self._stream.expiry
-        if expiry.round(table) == self._round or policy.is_behind(table):
+        if expiry.compute_round(table) == self._round or policy.is_behind(table):
             return 0
-        self._round = expiry.round(table)
+        self._round = expiry.compute_round(table)
         return expiry.expire(table)
 
-    def _take_with_retries(self, table: Table, batch: DataFrame, mark: BatchMark) -> BatchProgress:
-        """Applies a batch; again after a conflict, because a batch that sets only some columns reads the table."""
+    def _apply_with_retries(self, table: Table, batch: DataFrame, mark: BatchMark) -> BatchProgress:
+        """Applies a batch, and retries after a conflict: a batch that sets only some columns reads the table."""
         for _ in range(_TRIES - 1):
             try:
-                return take_batch(self._stream, table, batch, mark, again=self._is_first)
+                return apply_batch(self._stream, table, batch, mark, may_be_retry=self._is_first)
             except CommitConflictError as error:  # noqa: PERF203 - each time from the newest state
-                log.info("batch %d of stream %s is taken again: %s", mark.batch_id, mark.stream_id, error.message)
+                log.info("batch %d of stream %s is applied again: %s", mark.batch_id, mark.stream_id, error.message)
                 self._is_first = True  # bad records may be in quarantine already
                 table.refresh()
-        return take_batch(self._stream, table, batch, mark, again=True)
+        return apply_batch(self._stream, table, batch, mark, may_be_retry=True)
 
     def _report(self, progress: BatchProgress) -> None:
         self.progress = [*self.progress[-99:], progress]
@@ -185,13 +185,13 @@ class RunningStream:
             raise RowDeltaError(f"a batch failed: {type(self._error).__name__}: {self._error}") from self._error
         stopped = ended is None or bool(ended)
         if stopped:
-            with self._busy:  # the mark of a batch that is being given up would be on the commit
+            with self._busy:  # the mark of an abandoned batch would be on the commit
                 if not self._is_given_up and self._stream.policy.is_behind(self._table):
                     self._stream.policy.resolve(self._table)
         return stopped
 
     def stop(self) -> None:
-        """Stops the stream. The current batch is given up, and repeated after a restart."""
+        """Stops the stream. The current batch is abandoned, and repeated after a restart."""
         self._is_given_up = True
         self.query.stop()
         with self._busy:  # Spark does not wait for the Python part of a batch, such as its commit

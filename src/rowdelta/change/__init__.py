@@ -1,8 +1,14 @@
-"""The kernel of every write: from rows or keys to one commit."""
+"""The kernel of every write: turns rows or keys into one commit."""
 
 from __future__ import annotations
 
-from rowdelta.change.apply_change import change_nothing, commit_and_refresh, commit_rows, count_removed_files, publish
+from rowdelta.change.apply_change import (
+    commit_and_refresh,
+    commit_rows,
+    count_removed_files,
+    make_empty_result,
+    publish,
+)
 from rowdelta.change.assignments import Value, compute_assignments, find_default, name_new_value, to_column
 from rowdelta.change.file_positions import DroppedPartitionError, FilePositions, find_dropped_partition
 from rowdelta.change.key_batches import HashedBatch, IntegerBatch, collect_integer_batches
@@ -61,7 +67,6 @@ __all__ = [
     "Value",
     "bind_keys",
     "can_collect_rows",
-    "change_nothing",
     "check_frame",
     "check_parquet",
     "choose_locator",
@@ -82,6 +87,7 @@ __all__ = [
     "find_mode",
     "find_sources_outside",
     "fits_unchanged",
+    "make_empty_result",
     "make_key_array",
     "make_row_error",
     "name_new_value",

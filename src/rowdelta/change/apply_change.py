@@ -1,4 +1,4 @@
-"""Commits a change, and refreshes what shows the table in this session."""
+"""Commits a change, and refreshes the views and caches of the table in this session."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def publish(handle: TableHandle, branch: str, snapshot_id: int) -> bool:
     return True
 
 
-def change_nothing(started: float) -> Result:
+def make_empty_result(started: float) -> Result:
     """Makes the result of an operation that commits nothing."""
     return Result(seconds=time.monotonic() - started)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg import TableHandle
 
-# What a column can be set to: SQL text, a Column, or a value that Python has a type for.
+# What a column can be set to: SQL text, a Column, or a Python value.
 Value: TypeAlias = "str | Column | float | decimal.Decimal | dt.date | bytes | bytearray | None"
 
 

@@ -1,4 +1,4 @@
-"""Copy-on-write: rewrites the files that a change touches, without the old rows."""
+"""Copy-on-write: rewrites the files that a change touches, without the deleted rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rewrite_files(
     """
     handle = target.handle
     with handle.scratch.action():
-        remaining = select_sql(_remaining_rows(target, touched), *list_written_columns(target))
+        remaining = select_sql(_select_remaining_rows(target, touched), *list_written_columns(target))
         frame = remaining if new_rows is None else remaining.unionByName(new_rows)
         staged = stage_rows(handle, frame)
     further = _forbid_later_deletes(target, frozenset(file.path for file in touched))
@@ -51,14 +51,14 @@ def _forbid_later_deletes(target: Target, paths: frozenset[str]) -> Callable[[Un
     A later delete would not apply to the new files, which are younger. Iceberg checks only deletes of rows that match
     the change; it may even drop the others from the new snapshot, since their data files are removed.
     """
-    read = target.files
-    assert read is not None
+    older = target.files
+    assert older is not None
 
-    def check(made: UncommittedSnapshot) -> None:
+    def check(uncommitted: UncommittedSnapshot) -> None:
         later = (
             []
-            if made.parent_id == read.snapshot.id
-            else find_later_deletes(made.handle, read, read_parent_files(made), paths)
+            if uncommitted.parent_id == older.snapshot.id
+            else find_later_deletes(uncommitted.handle, older, read_parent_files(uncommitted), paths)
         )
         if later:
             raise CommitConflictError(
@@ -69,10 +69,10 @@ def _forbid_later_deletes(target: Target, paths: frozenset[str]) -> Callable[[Un
     return check
 
 
-def _remaining_rows(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
+def _select_remaining_rows(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
     """Selects the live rows of the touched files that are not touched themselves."""
-    rows = target.rows(only={file.path for file in touched})
-    return rows.join(F.broadcast(_positions_frame(target, touched)), _is_touched(), "left_anti")
+    rows = target.read_rows(only={file.path for file in touched})
+    return rows.join(F.broadcast(_make_positions_frame(target, touched)), _is_touched(), "left_anti")
 
 
 def _is_touched() -> Column:
@@ -80,7 +80,7 @@ def _is_touched() -> Column:
     return same_block & parse_column(f"getbit(__rd_word, cast({POSITION} & 63 as int)) = 1")
 
 
-def _positions_frame(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
+def _make_positions_frame(target: Target, touched: Sequence[FilePositions]) -> DataFrame:
     """Makes a frame of positions: 64-bit words by file and block."""
     tables = []
     for file in touched:

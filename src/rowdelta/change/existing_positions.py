@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rowdelta.codec import bitmap_from_sorted, sorted_distinct
+from rowdelta.codec import bitmap_from_sorted, sort_distinct
 from rowdelta.iceberg import read_positions
 from rowdelta.read import read_vectors
 
@@ -41,6 +41,6 @@ def _read_position_files(handle: TableHandle, files: SnapshotFiles, paths: Abstr
     ends = np.cumsum(np.bincount(codes, minlength=len(names.dictionary)))[:-1]
     parts = np.split(positions[order], ends)
     return {
-        path: bitmap_from_sorted(sorted_distinct(part))
+        path: bitmap_from_sorted(sort_distinct(part))
         for path, part in zip(names.dictionary.to_pylist(), parts, strict=True)
     }

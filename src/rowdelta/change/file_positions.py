@@ -34,7 +34,7 @@ class FilePositions:
         spec_id: The partition spec of the file.
         partition: One JSON value for each field of the spec.
         positions: The positions of the rows.
-        rows: How often rows were found; more than there are positions where one was found twice.
+        rows: How many rows were found; more than positions if a row was found twice.
     """
 
     path: str

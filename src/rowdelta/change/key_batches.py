@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.change.row_errors import translate_row_errors
-from rowdelta.codec import sorted_distinct
+from rowdelta.codec import sort_distinct
 from rowdelta.encoding import BatchStatistics
-from rowdelta.read import integer_sql, locate_bit, unpack_words
+from rowdelta.read import locate_bit, unpack_words, write_integer_sql
 from rowdelta.spark import convert_to_plain_values, estimate_size, select_sql
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class IntegerBatch:
     """The distinct keys of one partition, sorted, as signed integers.
 
     Attributes:
-        partition: The values of the partition, as `plain_values` gives them.
+        partition: The values of the partition, as `convert_to_plain_values` gives them.
     """
 
     partition: tuple[Any, ...]
@@ -71,7 +71,7 @@ def has_many_keys(keys: KeyInput) -> bool:
 
 def measure_integer_keys(keys: KeyInput) -> list[BatchStatistics]:
     """Measures keys by partition, and collects none. A key that occurs twice counts twice."""
-    number, parts = integer_sql(keys.columns[0], "k0"), keys.partition_names
+    number, parts = write_integer_sql(keys.columns[0], "k0"), keys.partition_names
     grouped = select_sql(keys.frame, *parts, f"{number} as k").groupBy(*parts)
     with translate_row_errors(NULL_KEY_HINT):
         rows = grouped.agg(
@@ -89,7 +89,7 @@ def measure_integer_keys(keys: KeyInput) -> list[BatchStatistics]:
 
 def collect_integer_batches(keys: KeyInput) -> list[IntegerBatch]:
     """Collects integer keys: few one by one, many as one 64-bit word for every 64 neighbours."""
-    number = integer_sql(keys.columns[0], "k0")
+    number = write_integer_sql(keys.columns[0], "k0")
     if estimate_size(keys.frame) <= _FEW_BYTES:
         return _collect_small_batch(keys, number)
     parts = keys.partition_names
@@ -118,7 +118,7 @@ def _collect_small_batch(keys: KeyInput, number: str) -> list[IntegerBatch]:
     batches = []
     for partition, rows in _split_by_partition(table, parts):
         column = rows["k"].combine_chunks()
-        distinct = sorted_distinct(column.drop_null().to_numpy())
+        distinct = sort_distinct(column.drop_null().to_numpy())
         batches.append(IntegerBatch(partition, distinct, column.null_count > 0, rows.num_rows))
     return batches
 

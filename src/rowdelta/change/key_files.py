@@ -43,7 +43,7 @@ Metric = TypeVar("Metric")
 
 
 def write_vector(handle: TableHandle, keys: KeyInput, batch: IntegerBatch, choice: EncodingChoice) -> NewDelete:
-    """Writes an equality delete vector: one blob in a Puffin file of its own."""
+    """Writes an equality delete vector: one blob in its own Puffin file."""
     column, spec = keys.columns[0], keys.spec
     codec = choice.codec or "long"
     vector = EqualityDeleteVector(
@@ -91,7 +91,9 @@ def _write(
     file_format, suffix = ("PARQUET", "parquet") if encoding is DeleteEncoding.FULL_ROW else ("PUFFIN", "puffin")
     path = handle.new_data_location(f"{uuid.uuid4()}-equality-deletes.{suffix}")
     count = len(batch.keys) + batch.has_null
-    bounds = [{column.id: _bound(column, int(batch.keys[at]))} for at in (0, -1)] if len(batch.keys) else [None, None]
+    bounds = (
+        [{column.id: _encode_bound(column, int(batch.keys[at]))} for at in (0, -1)] if len(batch.keys) else [None, None]
+    )
     file = ContentFile(
         path=path,
         file_format=file_format,
@@ -99,7 +101,7 @@ def _write(
         file_size_in_bytes=len(data),
         content=FileContent.EQUALITY,
         spec_id=keys.spec.id,
-        partition=_partition(handle, keys, batch),
+        partition=_get_partition(handle, keys, batch),
         value_counts={column.id: count},
         null_value_counts={column.id: int(batch.has_null)},
         lower_bounds=bounds[0],
@@ -123,11 +125,11 @@ def _add_blob_place(handle: TableHandle, file: ContentFile, columns: Sequence[Fi
     return replace(file, content_offset=blob.offset, content_size_in_bytes=blob.length, referenced_data_file=file.path)
 
 
-def _partition(handle: TableHandle, keys: KeyInput, batch: IntegerBatch | HashedBatch) -> list[Any]:
+def _get_partition(handle: TableHandle, keys: KeyInput, batch: IntegerBatch | HashedBatch) -> list[Any]:
     return convert_to_json_values(handle.metadata.partition_types.get(keys.spec.id, ()), batch.partition)
 
 
-def _bound(column: Field, value: int) -> bytes:
+def _encode_bound(column: Field, value: int) -> bytes:
     return struct.pack("<i" if column.type_name in {"int", "date"} else "<q", value)
 
 
@@ -152,7 +154,7 @@ def write_hashed(handle: TableHandle, keys: KeyInput, batch: HashedBatch) -> New
         file_size_in_bytes=len(data),
         content=FileContent.EQUALITY,
         spec_id=keys.spec.id,
-        partition=_partition(handle, keys, batch),
+        partition=_get_partition(handle, keys, batch),
         equality_ids=ids,
     )
     file = _add_blob_place(handle, file, keys.columns, data)
@@ -167,18 +169,18 @@ def stage_key_rows(handle: TableHandle, keys: KeyInput) -> list[NewDelete]:
     names = [f"k{ids.index(c.id)}" if c.id in ids else f"s{keys.sources.index(c)}" for c in carried]
     order = [*keys.partition_names, *keys.key_names]
     frame = keys.frame.select(*dict.fromkeys([*names, *order])).distinct().orderBy(*order)
-    in_table_order = sorted(zip(carried, names, strict=True), key=lambda pair: _position(handle, pair[0]))
+    in_table_order = sorted(zip(carried, names, strict=True), key=lambda pair: _find_position(handle, pair[0]))
     frame = select_sql(frame, *(f"{name} as {column.sql}" for column, name in in_table_order))
     properties = {"write.format.default": "parquet", "write.parquet.compression-codec": "zstd"}
     staged = stage_key_files(handle, frame, [column.id for column in carried], keys.spec.id, properties)
-    return [NewDelete(_as_equality_delete(file, ids), DeleteEncoding.FULL_ROW) for file in staged]
+    return [NewDelete(_make_equality_delete(file, ids), DeleteEncoding.FULL_ROW) for file in staged]
 
 
-def _position(handle: TableHandle, column: Field) -> int:
+def _find_position(handle: TableHandle, column: Field) -> int:
     return [field.id for field in handle.metadata.schema.fields].index(column.id)
 
 
-def _as_equality_delete(file: ContentFile, ids: list[int]) -> ContentFile:
+def _make_equality_delete(file: ContentFile, ids: list[int]) -> ContentFile:
     """Makes a delete of a staged file, with the metrics of its key alone.
 
     Iceberg skips a delete file if the filter of a query excludes its bounds. The values of other columns must not
@@ -190,16 +192,16 @@ def _as_equality_delete(file: ContentFile, ids: list[int]) -> ContentFile:
         equality_ids=ids,
         sort_order_id=None,
         first_row_id=None,
-        column_sizes=_of_key(file.column_sizes, ids),
-        value_counts=_of_key(file.value_counts, ids),
-        null_value_counts=_of_key(file.null_value_counts, ids),
-        nan_value_counts=_of_key(file.nan_value_counts, ids),
-        lower_bounds=_of_key(file.lower_bounds, ids),
-        upper_bounds=_of_key(file.upper_bounds, ids),
+        column_sizes=_select_key_metrics(file.column_sizes, ids),
+        value_counts=_select_key_metrics(file.value_counts, ids),
+        null_value_counts=_select_key_metrics(file.null_value_counts, ids),
+        nan_value_counts=_select_key_metrics(file.nan_value_counts, ids),
+        lower_bounds=_select_key_metrics(file.lower_bounds, ids),
+        upper_bounds=_select_key_metrics(file.upper_bounds, ids),
     )
 
 
-def _of_key(metric: Mapping[int, Metric] | None, ids: list[int]) -> dict[int, Metric] | None:
+def _select_key_metrics(metric: Mapping[int, Metric] | None, ids: list[int]) -> dict[int, Metric] | None:
     return None if metric is None else {field_id: value for field_id, value in metric.items() if field_id in ids}
 
 

@@ -31,10 +31,13 @@ def choose_scope(handle: TableHandle, key: Sequence[str], scope: str) -> tuple[s
         return "global", "as asked"
     outside = find_sources_outside(handle, key)
     if outside:
-        return "global", f"the key does not hold {', '.join(outside)}, so it does not say where the row is"
+        return (
+            "global",
+            f"the key does not contain {', '.join(outside)}, so it does not determine the partition",
+        )
     if has_other_specs(handle):
         return "global", "some rows were written under another partition spec"
-    return "partition", "the key holds the partition columns"
+    return "partition", "the key contains the partition columns"
 
 
 def find_sources_outside(handle: TableHandle, key: Sequence[str]) -> list[str]:
@@ -49,8 +52,8 @@ def check_scope(handle: TableHandle, scope: str) -> None:
     check_choice("scope", scope, Scope)
     if scope == "partition" and not handle.metadata.spec.is_unpartitioned and has_other_specs(handle):
         raise InputError(
-            f"some rows of {handle.name} were written under another partition spec, where deletes of this one do not "
-            "reach",
+            f"some rows of {handle.name} were written under another partition spec, to which deletes of this one do "
+            "not apply",
             hint=REMEDY,
         )
 

@@ -1,4 +1,4 @@
-"""From keys to delete files: chooses an encoding for each partition, and writes the files."""
+"""Turns keys into delete files: chooses an encoding for each partition, and writes the files."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class KeyWriter:
         return written
 
     def _is_empty(self, deletes: KeyDeletes) -> bool:
-        """Whether keys that Spark has not computed yet turn out to be none."""
+        """Whether there are no keys, even if Spark has not computed them yet."""
         with translate_row_errors(NULL_KEY_HINT):
             return all(batch is None for batch, _ in deletes.chosen) and self._keys.frame.isEmpty()
 

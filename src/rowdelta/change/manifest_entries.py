@@ -1,4 +1,4 @@
-"""Entries of manifests as files that a commit can add or remove."""
+"""Converts entries of manifests to files that a commit can add or remove."""
 
 from __future__ import annotations
 

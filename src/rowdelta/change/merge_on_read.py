@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def select_updated_rows(target: Target, rows: DataFrame, changed: Collection[str] = ()) -> DataFrame:
-    """Selects rows as the writer wants them: with their old id, while the commit says when they were updated.
+    """Selects rows for the writer: with their old id; the commit records when they were updated.
 
     Args:
         target: The table.
@@ -30,7 +30,7 @@ def select_updated_rows(target: Target, rows: DataFrame, changed: Collection[str
     """
     values = [f"{quote(name_new_value(name) if name in changed else name)} AS {quote(name)}" for name in target.columns]
     updated = [f"cast(NULL AS bigint) AS {LAST_UPDATED}"] if target.has_lineage else []
-    return select_sql(rows, *values, *target.kept_lineage, *updated)
+    return select_sql(rows, *values, *target.updated_lineage, *updated)
 
 
 def replace_rows(

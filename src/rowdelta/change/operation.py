@@ -1,4 +1,4 @@
-"""What every verb has in common: a plan to look at first, and a result with its numbers."""
+"""What every verb has in common: a plan to inspect first, and a result with its numbers."""
 
 from __future__ import annotations
 

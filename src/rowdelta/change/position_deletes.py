@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowdelta.change.position_files import has_file_granularity, write_position_files
 from rowdelta.change.vector_files import write_vectors
-from rowdelta.change.written_deletes import Written
+from rowdelta.change.written_deletes import WrittenDeletes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ def write_positions(
     files: SnapshotFiles,
     touched: Sequence[FilePositions],
     records: Mapping[str, int] | None = None,
-) -> Written:
+) -> WrittenDeletes:
     """Writes positions to delete: vectors into memory, Parquet files to storage.
 
     Args:
@@ -33,12 +33,14 @@ def write_positions(
             deletes. On version 2 this holds for files with all rows in `touched`; earlier deletes are not counted.
     """
     if not touched:
-        return Written([], [], [], {})
+        return WrittenDeletes([], [], [], {})
     if handle.metadata.format_version >= DELETION_VECTOR_VERSION:
         return write_vectors(handle, files, touched, records or {})
     emptied = [file for file in touched if records is not None and len(file.positions) == records.get(file.path)]
-    gone = {file.path for file in emptied}
-    return Written(write_position_files(handle, [file for file in touched if file.path not in gone]), [], emptied, {})
+    emptied_paths = {file.path for file in emptied}
+    return WrittenDeletes(
+        write_position_files(handle, [file for file in touched if file.path not in emptied_paths]), [], emptied, {}
+    )
 
 
 def describe_deletes(handle: TableHandle) -> str:

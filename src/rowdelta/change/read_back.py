@@ -68,12 +68,12 @@ def check_vectors(path: str, data: bytes, bitmaps: Sequence[BitMap64]) -> None:
         for blob, bitmap in zip(blobs[:_VECTORS_DECODED], bitmaps, strict=False)
     )
     if not same:
-        raise FormatError(f"{path} would not hold the vectors that were made", hint="nothing was committed")
+        raise FormatError(f"{path} would not contain the vectors that were made", hint="nothing was committed")
 
 
 def _check_count(file: ContentFile, count: int) -> None:
     if count != file.record_count:
         raise FormatError(
-            f"{file.path} would hold {count:,} deletes instead of {file.record_count:,}",
+            f"{file.path} would contain {count:,} deletes instead of {file.record_count:,}",
             hint="nothing was committed; please report this",
         )

@@ -37,7 +37,7 @@ def check_frame(value: object, what: str) -> None:
 
 
 def make_row_error(*message: str | Column, hint: str | None = None) -> Column:
-    """Makes an expression that fails with a message of texts and values, and with a hint of its own if given."""
+    """Makes an expression that fails with a message of texts and values, and with its own hint, if given."""
     end = _END if hint is None else f"{_HINT}{hint}{_END}"
     parts = [
         F.lit(part) if isinstance(part, str) else F.coalesce(part.cast("string"), F.lit("null"))

@@ -1,4 +1,4 @@
-"""How rows say where they are: by the path of their file, or by a number for it. Positions are collected as bitmaps."""
+"""Locates rows by the path of their file, or by a number for it, and collects their positions as bitmaps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.change.file_positions import FilePositions, check_spec
 from rowdelta.change.manifest_entries import partition_to_json
 from rowdelta.change.target_snapshot import FILE, POSITION
-from rowdelta.codec import bitmap_from_sorted, compute_spark_hashes, sorted_distinct
+from rowdelta.codec import bitmap_from_sorted, compute_spark_hashes, sort_distinct
 from rowdelta.iceberg import list_partition_names
 from rowdelta.read import PARTITION, SPEC, locate_bit, unpack_words
 from rowdelta.spark import (
@@ -37,12 +37,12 @@ _BLOCK, _BIT = locate_bit(POSITION)
 _HASH: Final = f"hash({FILE}) AS {CODE}"
 _PATH: Final = "__rd_path"
 _RUNS_OF_BATCH: Final = 64
-# Twelve bytes in Arrow for the code and the position of a row, and those of a file once more, sorted.
+# The code and the position of a row take twelve bytes in Arrow, and those of one file are copied to be sorted.
 _BYTES_OF_ROW: Final = 24
 
 
 class RowLocator(ABC):
-    """How rows say where they are, and how their positions are collected.
+    """Locates rows by columns that they carry, and collects their positions.
 
     Attributes:
         handle: The table.
@@ -152,7 +152,7 @@ class ListedFilesLocator(RowLocator):
         words = rows.groupBy(CODE, parse_column(_BLOCK).alias("block"))
         table = words.agg(F.bit_or(parse_column(_BIT)).alias("word"), F.count("*").alias("rows")).toArrow()
         return [
-            self._positions_of(code, unpack_words(blocks, bits), int(counts.sum()))
+            self._make_file_positions(code, unpack_words(blocks, bits), int(counts.sum()))
             for code, (blocks, bits, counts) in group_by_code(table, ["block", "word", "rows"])
         ]
 
@@ -165,11 +165,11 @@ class ListedFilesLocator(RowLocator):
     def group_positions(self, table: pa.Table) -> list[FilePositions]:
         """Groups the positions of marked rows that have been collected, by file."""
         return [
-            self._positions_of(code, sorted_distinct(positions), len(positions))
+            self._make_file_positions(code, sort_distinct(positions), len(positions))
             for code, (positions,) in group_by_code(table, [POSITION])
         ]
 
-    def _positions_of(self, code: int, positions: npt.NDArray[np.int64], rows: int) -> FilePositions:
+    def _make_file_positions(self, code: int, positions: npt.NDArray[np.int64], rows: int) -> FilePositions:
         file = self._files[code]
         check_spec(self.handle, file.spec_id)
         values = tuple(partition_to_json(self.handle, file))

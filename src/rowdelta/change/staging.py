@@ -1,4 +1,4 @@
-"""Stages the files of a change that knows the positions of its rows, as its mode says."""
+"""Stages the files of a change of rows at known positions, by the mode of the change."""
 
 from __future__ import annotations
 

@@ -60,17 +60,17 @@ class _Storage:
         if _to_nullable_json(have) == _to_nullable_json(want) == want.json():
             return cast_strictly(self.handle.gateway, value, want)
         if isinstance(have, T.StructType) and isinstance(want, T.StructType):
-            return F.when(value.isNotNull(), self._struct(value, have, want, name))
+            return F.when(value.isNotNull(), self._convert_struct(value, have, want, name))
         if isinstance(have, T.ArrayType) and isinstance(want, T.ArrayType):
-            return F.transform(value, lambda item: self._element(item, have, want, name))
+            return F.transform(value, lambda item: self._convert_element(item, have, want, name))
         if isinstance(have, T.MapType) and isinstance(want, T.MapType):
-            entries = F.transform(F.map_entries(value), lambda entry: self._entry(entry, have, want, name))
+            entries = F.transform(F.map_entries(value), lambda entry: self._convert_entry(entry, have, want, name))
             return F.map_from_entries(entries)
         if not can_store(self.handle.gateway, have, want):
             raise self._make_error()
         return cast_strictly(self.handle.gateway, value, want)
 
-    def _struct(self, value: Column, have: T.StructType, want: T.StructType, name: str) -> Column:
+    def _convert_struct(self, value: Column, have: T.StructType, want: T.StructType, name: str) -> Column:
         fold = self.handle.name_rule.fold
         given = {fold(part.name): part for part in have.fields}
         if len(given) != len(have.fields) or given.keys() != {fold(part.name) for part in want.fields}:
@@ -82,12 +82,12 @@ class _Storage:
             parts.append((new if part.nullable else _refuse_null_in(new, path)).alias(part.name))
         return F.struct(*parts)
 
-    def _element(self, item: Column, have: T.ArrayType, want: T.ArrayType, name: str) -> Column:
+    def _convert_element(self, item: Column, have: T.ArrayType, want: T.ArrayType, name: str) -> Column:
         path = f"{name}.element"
         new = self.convert(item, have.elementType, want.elementType, path)
         return new if want.containsNull else _refuse_null_in(new, path)
 
-    def _entry(self, entry: Column, have: T.MapType, want: T.MapType, name: str) -> Column:
+    def _convert_entry(self, entry: Column, have: T.MapType, want: T.MapType, name: str) -> Column:
         key = self.convert(entry.getField("key"), have.keyType, want.keyType, f"{name}.key")
         new = self.convert(entry.getField("value"), have.valueType, want.valueType, f"{name}.value")
         return F.struct(key, new if want.valueContainsNull else _refuse_null_in(new, f"{name}.value"))

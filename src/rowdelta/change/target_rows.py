@@ -1,4 +1,4 @@
-"""How a change reads the rows of its target, and how these rows say where they are."""
+"""Reads the rows of the target of a change, and chooses how they are located."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def read_target_rows(
 ) -> DataFrame:
     """Reads live rows, of which `_file` and `_pos` can be selected.
 
-    Iceberg's reader gives them directly where it can. It may not where filters would see row ids that it invents, nor
-    where rows would keep such ids although the snapshot has none: the commit assigns them.
+    Iceberg's reader returns them directly if possible. It must not if filters would see row ids that it invents, or if
+    rows would keep such ids although the snapshot has none: the commit assigns them.
 
     Args:
         target: The table.
@@ -41,12 +41,12 @@ def read_target_rows(
     lineage = target.lineage if with_ids else []
     plain = _can_list_files(target) and is_read_from_table(target.handle, target.files)
     if plain and (target.files.has_row_ids or not lineage):
-        return target.stored_rows(alias, lineage, skipping=skipping)
-    return target.rows(alias, skipping=skipping)
+        return target.read_stored_rows(alias, lineage, skipping=skipping)
+    return target.read_rows(alias, skipping=skipping)
 
 
 def choose_locator(target: Target, rows: DataFrame) -> RowLocator:
-    """Chooses how rows of a table say where they are.
+    """Chooses how rows of a table are located.
 
     Rows do not carry a partition value whose source column was dropped: then the manifests must be read.
     """
@@ -55,7 +55,7 @@ def choose_locator(target: Target, rows: DataFrame) -> RowLocator:
     if not _can_list_files(target):
         return PathLocator(handle, rows)
     manifests = [manifest for manifest in target.files.listing.records if not manifest.get("content")]
-    entries = [entry for manifest in manifests for entry in handle.manifests.data(manifest)]
+    entries = [entry for manifest in manifests for entry in handle.manifests.read_data(manifest)]
     return ListedFilesLocator(handle, entries, one_by_one=can_collect_rows(target))
 
 

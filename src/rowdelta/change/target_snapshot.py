@@ -57,11 +57,11 @@ class Target:
         return [ROW_ID, LAST_UPDATED] if self.has_lineage else []
 
     @property
-    def kept_lineage(self) -> list[str]:
-        """What an updated row keeps of its lineage: its id. The commit says when it was updated."""
+    def updated_lineage(self) -> list[str]:
+        """The lineage columns that an updated row keeps: its id. The commit records when it was updated."""
         return [ROW_ID] if self.has_lineage else []
 
-    def rows(
+    def read_rows(
         self, alias: str | None = None, *, only: AbstractSet[str] | None = None, skipping: Column | None = None
     ) -> DataFrame:
         """Reads live rows with the table's columns, `_file`, `_pos`, their partition, and their lineage on version 3.
@@ -73,27 +73,27 @@ class Target:
         """
         assert self.files is not None
         stored = self.lineage if self.files.has_row_ids else []
-        live = self._live if only is None else self._live_of(only)
-        rows = (live if skipping is None else live.skipping(skipping)).live_with_positions()
+        live = self._live if only is None else self._build_live_rows(only)
+        rows = (live if skipping is None else live.skip_files(skipping)).apply_deletes_with_positions()
         missing = [f"cast(null AS bigint) AS {name}" for name in self.lineage if name not in stored]
         rows = select_sql(rows, "*", *missing) if missing else rows
         return rows if alias is None else rows.alias(alias)
 
     @cached_property
     def _live(self) -> LiveRows:
-        return self._live_of(None)
+        return self._build_live_rows(None)
 
-    def _live_of(self, only: AbstractSet[str] | None) -> LiveRows:
+    def _build_live_rows(self, only: AbstractSet[str] | None) -> LiveRows:
         assert self.files is not None
         names = (FILE, POSITION, *(self.lineage if self.files.has_row_ids else []))
         return build_live_rows(self.handle, self.files, self.handle.metadata.current_schema_id, names, only=only)
 
-    def stored_rows(
+    def read_stored_rows(
         self, alias: str | None = None, lineage: Sequence[str] = (), *, skipping: Column | None = None
     ) -> DataFrame:
-        """Reads rows with Iceberg's reader, for a table that `is_read_as_it_is`.
+        """Reads rows with Iceberg's reader, for a table that `is_read_from_table`.
 
-        The frame mostly has only the table's columns, but `_file`, `_pos` and the requested lineage can be selected:
+        The frame usually has only the table's columns, but `_file`, `_pos` and the requested lineage can be selected:
         that saves an expression for each column. Columns that are hidden from filters of the scan are computed, and an
         alias of computed columns has no metadata columns. So these are selected before the alias.
         """
@@ -118,7 +118,9 @@ class Target:
                     hint=f"ALTER TABLE {self.handle.name} RENAME COLUMN {quote(column)} TO another name",
                 )
 
-    def validation(self, condition: RowFilter, isolation: str, data_files: list[str], *, updates: bool) -> Validation:
+    def build_validation(
+        self, condition: RowFilter, isolation: str, data_files: list[str], *, updates: bool
+    ) -> Validation:
         """Says what must still hold when the change is committed."""
         return Validation(
             snapshot_id=None if self.snapshot is None else self.snapshot.id,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowdelta.change.existing_positions import read_existing_positions
 from rowdelta.change.manifest_entries import to_content_file
 from rowdelta.change.read_back import check_vectors
-from rowdelta.change.written_deletes import Written
+from rowdelta.change.written_deletes import WrittenDeletes
 from rowdelta.codec import Blob, PuffinWriter, encode_deletion_vector
 from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.iceberg import ContentFile, NewDelete
@@ -27,7 +27,7 @@ DELETION_VECTOR: Final = "deletion-vector-v1"
 
 def write_vectors(
     handle: TableHandle, files: SnapshotFiles, touched: Sequence[FilePositions], records: Mapping[str, int]
-) -> Written:
+) -> WrittenDeletes:
     """Makes one vector for each data file, which also holds the positions that were deleted before."""
     paths = {file.path for file in touched}
     before = read_existing_positions(handle, files, paths)
@@ -46,7 +46,7 @@ def write_vectors(
     old = [entry for entry in files.position_deletes if entry.referenced_data_file in paths]
     replaced = [to_content_file(handle, entry) for entry in old]
     if not written:
-        return Written([], replaced, emptied, {})
+        return WrittenDeletes([], replaced, emptied, {})
     data = writer.finish()
     check_vectors(location, data, [merged for _, merged, _ in written])
     new = [
@@ -67,4 +67,4 @@ def write_vectors(
         )
         for file, merged, blob in written
     ]
-    return Written(new, replaced, emptied, {location: data})
+    return WrittenDeletes(new, replaced, emptied, {location: data})

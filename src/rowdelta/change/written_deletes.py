@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg import ContentFile, NewDelete, StagedFiles, TableHandle, Validation
 
 
-class Written(NamedTuple):
+class WrittenDeletes(NamedTuple):
     """New delete files, and what they make obsolete.
 
     Attributes:

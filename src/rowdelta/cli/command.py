@@ -47,7 +47,7 @@ _PLACE: Final[dict[str, Any]] = {
 
 
 def with_common_options(function: Callable[..., Any]) -> Callable[..., None]:
-    """Adds `--debug` to a command, and the catalog options if it has a parameter `place`, which they make up."""
+    """Adds `--debug` to a command, and the catalog options if it has a parameter `place`, to which they are passed."""
     signature = inspect.signature(function, eval_str=True)
     has_place = "place" in signature.parameters
 

@@ -34,7 +34,7 @@ class Model:
     status: npt.NDArray[np.int8] = field(default_factory=lambda: (np.arange(_MOST) % 3).astype(np.int8))
     next_id: int = ORDERS
 
-    def as_arrow(self) -> pa.Table:
+    def to_arrow(self) -> pa.Table:
         """Returns the live rows, by id."""
         ids = np.flatnonzero(self.alive)
         status = pa.DictionaryArray.from_arrays(pa.array(self.status[ids]), pa.array(STATUSES)).cast(pa.string())
@@ -52,7 +52,7 @@ def write_batch(inbox: Path, number: int, model: Model) -> int:
     status = random.integers(0, len(STATUSES), CHANGES).astype(np.int8)
     start = int(time.time() * 1000) - CHANGES
     events = [
-        _event(int(ids[at]), bool(deletes[at]), int(cents[at]), int(status[at]), start + int(at))
+        _make_event(int(ids[at]), bool(deletes[at]), int(cents[at]), int(status[at]), start + int(at))
         for at in random.permutation(CHANGES)
     ]
     for at in range(CHANGES):
@@ -66,7 +66,7 @@ def write_batch(inbox: Path, number: int, model: Model) -> int:
     return len(text)
 
 
-def _event(number: int, deletes: bool, cents: int, status: int, at: int) -> str:
+def _make_event(number: int, deletes: bool, cents: int, status: int, at: int) -> str:
     row = {"id": number, "status": STATUSES[status], "cents": cents}
     if deletes:
         return json.dumps({"op": "d", "before": {"id": number}, "after": None, "ts_ms": at}) + "\n"

@@ -79,7 +79,7 @@ def _run_job(spark: SparkSession, folder: Path) -> None:
     resolved = orders.resolve().execute()
     typer.echo(f"  {resolved.delete_files_added} deletion vectors instead, {resolved.seconds:.1f} s")
     _check(spark, model)
-    _report(measured, debt.keys, orders.debt().keys, resolved.seconds, _merge_seconds(spark, inbox))
+    _report(measured, debt.keys, orders.debt().keys, resolved.seconds, _measure_merge(spark, inbox))
 
 
 def _create(spark: SparkSession) -> Table:
@@ -95,20 +95,20 @@ def _create(spark: SparkSession) -> Table:
 def _check(spark: SparkSession, model: Model) -> None:
     """Checks that Iceberg's reader reads the table, and that every row is as the model says."""
     rows = spark.sql(f"SELECT id, status, cents FROM {NAME} ORDER BY id").toArrow()
-    expected = model.as_arrow().cast(rows.schema)
+    expected = model.to_arrow().cast(rows.schema)
     if not rows.equals(expected):
         raise RowDeltaError(f"the table has {rows.num_rows:,} rows that are not those of the model")
     typer.echo(f"  Iceberg's reader finds {rows.num_rows:,} orders: each row matches a plain model of the stream")
 
 
-def _merge_seconds(spark: SparkSession, inbox: Path) -> float:
+def _measure_merge(spark: SparkSession, inbox: Path) -> float:
     """Measures one batch by Iceberg's MERGE, into a copy of the table as it was at the start."""
     spark.sql(
         f"CREATE OR REPLACE TABLE {COPY} ({COLUMNS}) USING iceberg TBLPROPERTIES ('format-version'='3', "
         "'write.merge.mode'='merge-on-read')"
     )
     spark.sql(f"INSERT INTO {COPY} {_ROWS}")
-    _last_changes(spark, inbox / "000.json").createOrReplaceTempView("demo_changes")
+    _select_last_changes(spark, inbox / "000.json").createOrReplaceTempView("demo_changes")
     started = time.monotonic()
     spark.sql(
         f"MERGE INTO {COPY} t USING demo_changes s ON t.id = s.id WHEN MATCHED AND s._rd_deleted THEN DELETE "
@@ -118,8 +118,8 @@ def _merge_seconds(spark: SparkSession, inbox: Path) -> float:
     return time.monotonic() - started
 
 
-def _last_changes(spark: SparkSession, file: Path) -> DataFrame:
-    """The last change of each key, as a pipeline around MERGE would have to find it."""
+def _select_last_changes(spark: SparkSession, file: Path) -> DataFrame:
+    """Selects the last change of each key, as a pipeline around MERGE would have to find it."""
     records = Debezium().read(spark.read.text(str(file)), Shape(spark.table(NAME).schema, ("id",)))
     last = records.groupBy("id").agg({"_rd_order": "max"}).withColumnRenamed("max(_rd_order)", "_rd_order")
     return records.join(last, ["id", "_rd_order"]).select("id", "status", "cents", "_rd_deleted")

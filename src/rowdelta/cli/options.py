@@ -85,7 +85,7 @@ app = App(
 LOOK, CHANGE, MAINTAIN, MORE = "Read and inspect", "Change rows", "Maintain", "More"
 
 # The files that `rowdelta.cli.input_files` reads.
-ROW_FILES = "a .parquet, .orc, .csv (with a header) or .json (one object a line) file"
+ROW_FILES = "a .parquet, .orc, .csv (with a header) or .json (one object per line) file"
 READERS = {".parquet": "parquet", ".orc": "orc", ".csv": "csv", ".json": "json", ".jsonl": "json"}
 
 
@@ -139,7 +139,7 @@ Snapshot = Annotated[int | None, typer.Option(help="The state after this snapsho
 Encoding = Annotated[
     choices.Encoding | None,
     typer.Option(
-        help="equality-delete-vector, hash-map or full-row: this one or fail.",
+        help="equality-delete-vector, hash-map or full-row: use this encoding or fail.",
         metavar=WORD,
         parser=parse_encoding,
     ),

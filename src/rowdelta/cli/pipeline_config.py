@@ -24,7 +24,7 @@ class Source:
     """Where changes come from: a folder of files, or Kafka.
 
     Attributes:
-        files: A folder of JSON files, one change a line.
+        files: A folder of JSON files, one change per line.
         kafka: Options of Spark's Kafka source, such as `kafka.bootstrap.servers` and `subscribe`. A value may also be
             a list of names, or the offsets of partitions as names and values.
         schema: The fields of plain rows, as SQL; by default the table's columns and `op`. Debezium events need none.
@@ -56,7 +56,7 @@ class Pipeline:
         decimals: What text in decimal columns is: `text` of a number, or `base64`.
         unknown_fields: Fields that the table does not have: `bad`, or `ignore`; by default `ignore` for plain rows with
             a schema, and `bad` otherwise.
-        every: Time between two batches; by default the stream takes what is there, then stops.
+        every: Time between two batches; by default the stream applies what is available, then stops.
         stream: Further arguments of `rd.cdc.stream()`: `order_by` (within a batch), `on_bad`, `branch`, `publish`,
             `resolve_every`, ...
     """

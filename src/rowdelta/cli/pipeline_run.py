@@ -47,17 +47,17 @@ def run_pipeline(pipeline: Pipeline, place: Place, *, kafka: bool, as_json: bool
         pipeline: The content of the file.
         place: A warehouse or Spark settings of the command line, which win over those of the file.
         kafka: Load Spark's Kafka package.
-        as_json: Print batches as JSON, one a line.
+        as_json: Print batches as JSON, one per line.
     """
-    reader, further = _format(pipeline), _arguments(pipeline)
-    spark = _spark(pipeline, place, kafka=kafka)
-    lines = None if sys.stderr.isatty() else _as_line  # in a terminal, the stream prints its own lines
+    reader, further = _make_reader(pipeline), _build_arguments(pipeline)
+    spark = _start_spark(pipeline, place, kafka=kafka)
+    lines = None if sys.stderr.isatty() else _print_line  # in a terminal, the stream prints its own lines
     changes = stream(
-        _source(spark, pipeline.source),
-        _table(spark, pipeline, place),
+        _read_source(spark, pipeline.source),
+        _open_table(spark, pipeline, place),
         pipeline.key,
         format=reader,
-        progress=_as_json if as_json else lines,
+        progress=_print_json_line if as_json else lines,
         **further,
     )
     running = changes.start(pipeline.checkpoint, every=pipeline.every, available_now=pipeline.every is None)
@@ -65,27 +65,27 @@ def run_pipeline(pipeline: Pipeline, place: Place, *, kafka: bool, as_json: bool
         running.await_termination()
 
 
-def _spark(pipeline: Pipeline, place: Place, *, kafka: bool) -> SparkSession:
-    config = _settings(pipeline, place)
+def _start_spark(pipeline: Pipeline, place: Place, *, kafka: bool) -> SparkSession:
+    config = _merge_settings(pipeline, place)
     if kafka:
         config["spark.jars.packages"] = ",".join(filter(None, [config.get("spark.jars.packages"), KAFKA_PACKAGE]))
-    return session(_warehouse(pipeline, place), CATALOG, config=config)
+    return session(_choose_warehouse(pipeline, place), CATALOG, config=config)
 
 
-def _settings(pipeline: Pipeline, place: Place) -> dict[str, str]:
-    return {**_options(pipeline.conf), **place.settings}
+def _merge_settings(pipeline: Pipeline, place: Place) -> dict[str, str]:
+    return {**_format_options(pipeline.conf), **place.settings}
 
 
-def _warehouse(pipeline: Pipeline, place: Place) -> str | None:
-    """The folder of the catalog `lake`; the current folder if neither a folder nor a catalog is named."""
-    own_catalog = any(name.startswith("spark.sql.catalog.") for name in _settings(pipeline, place))
+def _choose_warehouse(pipeline: Pipeline, place: Place) -> str | None:
+    """Chooses the folder of the catalog `lake`; the current folder if neither a folder nor a catalog is named."""
+    own_catalog = any(name.startswith("spark.sql.catalog.") for name in _merge_settings(pipeline, place))
     named = pipeline.warehouse if place.warehouse is None else str(place.warehouse)
     return named or (None if own_catalog else ".")
 
 
-def _table(spark: SparkSession, pipeline: Pipeline, place: Place) -> Table:
-    folder = _warehouse(pipeline, place)
-    named = Place(None if folder is None else Path(folder), _settings(pipeline, place))
+def _open_table(spark: SparkSession, pipeline: Pipeline, place: Place) -> Table:
+    folder = _choose_warehouse(pipeline, place)
+    named = Place(None if folder is None else Path(folder), _merge_settings(pipeline, place))
     name = full_name(spark, pipeline.table, named)
     try:
         return table(spark, name)
@@ -105,26 +105,26 @@ def _create(spark: SparkSession, name: str, columns: str, properties: dict[str, 
     """
     texts = {key: str(value) for key, value in properties.items()}
     plain = {key: value for key, value in texts.items() if not _DEPENDS_ON_SETTINGS.search(key + value)}
-    spark.sql(f"CREATE TABLE {name} ({columns}) USING iceberg TBLPROPERTIES ({_listed(plain)})")
+    spark.sql(f"CREATE TABLE {name} ({columns}) USING iceberg TBLPROPERTIES ({_format_properties(plain)})")
     rest = {key: value for key, value in texts.items() if key not in plain}
     if not rest:
         return
     try:
-        run_sql(spark, f"ALTER TABLE {name} SET TBLPROPERTIES ({_listed(rest)})")
+        run_sql(spark, f"ALTER TABLE {name} SET TBLPROPERTIES ({_format_properties(rest)})")
     except BaseException:
         run_sql(spark, f"DROP TABLE {name}")
         raise
 
 
-def _listed(properties: dict[str, str]) -> str:
+def _format_properties(properties: dict[str, str]) -> str:
     return ", ".join(f"{quote_string(key)}={quote_string(value)}" for key, value in properties.items())
 
 
-def _source(spark: SparkSession, source: Source) -> DataFrame:
+def _read_source(spark: SparkSession, source: Source) -> DataFrame:
     if not source.kafka:
         assert source.files is not None
-        return spark.readStream.options(**{**_FILES, **_options(source.options)}).text(source.files)
-    options = _options({**_KAFKA, **source.kafka, **source.options})
+        return spark.readStream.options(**{**_FILES, **_format_options(source.options)}).text(source.files)
+    options = _format_options({**_KAFKA, **source.kafka, **source.options})
     try:
         return spark.readStream.format("kafka").options(**options).load()
     except AnalysisException as error:
@@ -135,18 +135,18 @@ def _source(spark: SparkSession, source: Source) -> DataFrame:
         ) from error
 
 
-def _options(values: dict[str, Any]) -> dict[str, str]:
+def _format_options(values: dict[str, Any]) -> dict[str, str]:
     """Converts options to text for Spark: lists with commas, and offsets of partitions as JSON."""
-    return {name: _option(value) for name, value in values.items()}
+    return {name: _format_option(value) for name, value in values.items()}
 
 
-def _option(value: Any) -> str:
+def _format_option(value: Any) -> str:
     if isinstance(value, list):
         return ",".join(map(str, value))
     return json.dumps(value) if isinstance(value, (dict, bool)) else str(value)
 
 
-def _format(pipeline: Pipeline) -> Records:
+def _make_reader(pipeline: Pipeline) -> Records:
     if pipeline.format == "debezium":
         return Debezium(
             time_unit=pipeline.time_unit, decimals=pipeline.decimals, unknown_fields=pipeline.unknown_fields or "bad"
@@ -157,13 +157,13 @@ def _format(pipeline: Pipeline) -> Records:
             pipeline.op,
             time_unit=pipeline.time_unit,
             decimals=pipeline.decimals,
-            options=_options(pipeline.source.options),
+            options=_format_options(pipeline.source.options),
             unknown_fields=pipeline.unknown_fields,
         )
     raise InputError(f"unknown format {pipeline.format!r}", hint="use debezium or changes")
 
 
-def _arguments(pipeline: Pipeline) -> dict[str, Any]:
+def _build_arguments(pipeline: Pipeline) -> dict[str, Any]:
     accepted = set(inspect.signature(stream).parameters) - _ELSEWHERE
     unknown = [name for name in pipeline.stream if name not in accepted]
     if unknown:
@@ -173,9 +173,9 @@ def _arguments(pipeline: Pipeline) -> dict[str, Any]:
     return pipeline.stream
 
 
-def _as_line(progress: BatchProgress) -> None:
+def _print_line(progress: BatchProgress) -> None:
     typer.echo(str(progress))
 
 
-def _as_json(progress: BatchProgress) -> None:
+def _print_json_line(progress: BatchProgress) -> None:
     print_json(progress.to_dict(), indent=None)

@@ -86,7 +86,7 @@ def run_operation(
         plan_only: Print only its plan.
         as_json: One JSON document instead of text.
         describe: Describes the result in lines; by default by its numbers of rows.
-        nothing: What there was none of if nothing changed.
+        nothing: What to print if nothing changed, such as `no keys`.
     """
     result = plan_or_execute(operation, plan_only=plan_only, as_json=as_json)
     if result is None:

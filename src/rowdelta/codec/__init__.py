@@ -1,8 +1,8 @@
-"""Pure bytes: Roaring bitmaps, vectors, Puffin files, key codecs and stored key sets. Neither Spark nor the JVM."""
+"""Encodes and decodes bytes without Spark or the JVM: Roaring bitmaps, vectors, Puffin files, key codecs, key sets."""
 
 from __future__ import annotations
 
-from rowdelta.codec.bitmaps import bitmap_from_sorted, bitmap_to_numpy, sorted_distinct
+from rowdelta.codec.bitmaps import bitmap_from_sorted, bitmap_to_numpy, sort_distinct
 from rowdelta.codec.byte_source import BytesSource, PathSource, Source
 from rowdelta.codec.deletion_vector import FRAME_BYTES, MAX_POSITION, decode_deletion_vector, encode_deletion_vector
 from rowdelta.codec.delta_vector import (
@@ -76,5 +76,5 @@ __all__ = [
     "read_puffin",
     "register_codec",
     "register_compression",
-    "sorted_distinct",
+    "sort_distinct",
 ]

@@ -12,11 +12,11 @@ from pyroaring import BitMap64
 from rowdelta.errors import FormatError
 
 
-def sorted_distinct(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The values in ascending order, each once; keys often come in runs, for which this is far faster than `np.unique`.
+def sort_distinct(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Sorts values and removes duplicates; keys often come in runs, for which this is far faster than `np.unique`.
 
     Examples:
-        >>> sorted_distinct(np.array([3, 1, 3])).tolist()
+        >>> sort_distinct(np.array([3, 1, 3])).tolist()
         [1, 3]
     """
     values = np.sort(values, kind="stable")
@@ -26,7 +26,7 @@ def sorted_distinct(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def bitmap_from_sorted(values: npt.NDArray[Any]) -> BitMap64:
-    """Build a bitmap from a sorted integer array; equal neighbours count once.
+    """Builds a bitmap from a sorted integer array; equal neighbours count once.
 
     Raises:
         FormatError: The array is not one-dimensional, not of integers, not ascending, or has a negative value.
@@ -52,12 +52,12 @@ def bitmap_from_sorted(values: npt.NDArray[Any]) -> BitMap64:
 
 
 def bitmap_to_numpy(bitmap: BitMap64, *, limit: int | None = None) -> npt.NDArray[np.uint64]:
-    """List a bitmap's values in ascending order.
+    """Lists a bitmap's values in ascending order.
 
     Args:
         bitmap: The values.
-        limit: How many values are too many. A few kilobytes of runs can stand for billions of values, so give one for
-            bitmaps that come from elsewhere.
+        limit: How many values are too many. A few kilobytes of runs can represent billions of values, so give a limit
+            for bitmaps from other sources.
 
     Raises:
         FormatError: There are more values than `limit`.

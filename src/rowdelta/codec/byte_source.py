@@ -21,7 +21,7 @@ class Source(Protocol):
         """How many bytes there are."""
 
     def read(self, offset: int, length: int) -> bytes:
-        """Read `length` bytes from `offset` on."""
+        """Reads `length` bytes from `offset` on."""
 
 
 class BytesSource:
@@ -41,12 +41,12 @@ class BytesSource:
         return len(self._data)
 
     def read(self, offset: int, length: int) -> bytes:
-        """Read `length` bytes from `offset` on."""
+        """Reads `length` bytes from `offset` on."""
         return bytes(self._data[offset : offset + length])
 
 
 class PathSource:
-    """A source over a local file. It holds nothing open between reads."""
+    """A source over a local file. It keeps no file open between reads."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._path = Path(path)
@@ -57,14 +57,14 @@ class PathSource:
         return self._path.stat().st_size
 
     def read(self, offset: int, length: int) -> bytes:
-        """Read `length` bytes from `offset` on."""
+        """Reads `length` bytes from `offset` on."""
         with self._path.open("rb") as file:
             file.seek(offset)
             return file.read(length)
 
 
 def read_exactly(source: Source, offset: int, length: int) -> bytes:
-    """Read a range that must lie wholly inside the source.
+    """Reads a range that must lie wholly inside the source.
 
     Examples:
         >>> read_exactly(BytesSource(b"abcdef"), 2, 3)
@@ -72,10 +72,10 @@ def read_exactly(source: Source, offset: int, length: int) -> bytes:
         >>> read_exactly(BytesSource(b"abcdef"), 2, 30)
         Traceback (most recent call last):
         ...
-        rowdelta.errors.FormatError: bytes 2 to 32 are asked of a file of 6 bytes
+        rowdelta.errors.FormatError: bytes 2 to 32 were requested from a file of 6 bytes
     """
     if offset < 0 or length < 0 or offset + length > source.size:
-        raise FormatError(f"bytes {offset} to {offset + length} are asked of a file of {source.size} bytes")
+        raise FormatError(f"bytes {offset} to {offset + length} were requested from a file of {source.size} bytes")
     data = source.read(offset, length)
     if len(data) != length:
         raise FormatError(f"a read of {length} bytes at {offset} gave {len(data)} bytes")

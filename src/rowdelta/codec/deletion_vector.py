@@ -29,10 +29,11 @@ _BE32 = Struct(">I")
 
 
 def encode_deletion_vector(bitmap: BitMap64, *, high_key_limit: int = JAVA_HIGH_KEY_LIMIT) -> bytes:
-    """Frame a bitmap as a deletion vector. The bitmap given is not changed.
+    """Frames a bitmap as a deletion vector. The given bitmap does not change.
 
-    The bytes are those of Java, but that Java also writes an empty bitmap, of 12 bytes, for each unused high key below
-    the largest: nothing for row positions, gigabytes for large keys. Java reads vectors without them.
+    The bytes are those of Java, with one exception: Java also writes an empty bitmap, of 12 bytes, for each unused high
+    key below the largest. That is nothing for row positions, but gigabytes for large keys. Java reads vectors without
+    them.
 
     Args:
         bitmap: The positions, or the encoded keys.
@@ -40,7 +41,7 @@ def encode_deletion_vector(bitmap: BitMap64, *, high_key_limit: int = JAVA_HIGH_
 
     Examples:
         >>> from pyroaring import BitMap64
-        >>> encode_vector(BitMap64()).hex(" ", 4)
+        >>> encode_deletion_vector(BitMap64()).hex(" ", 4)
         '0000000c d1d33964 00000000 00000000 bf18480c'
     """
     return frame(VECTOR_MAGIC + encode64(bitmap, high_key_limit=high_key_limit))
@@ -49,22 +50,22 @@ def encode_deletion_vector(bitmap: BitMap64, *, high_key_limit: int = JAVA_HIGH_
 def decode_deletion_vector(
     blob: Buffer, *, cardinality: int | None = None, high_key_limit: int = JAVA_HIGH_KEY_LIMIT
 ) -> BitMap64:
-    """Decode a deletion vector after checking its length, magic, checksum, structure and cardinality.
+    """Decodes a deletion vector after checking its length, magic, checksum, structure and cardinality.
 
     Args:
         blob: The whole blob, nothing before or after it.
-        cardinality: How many values there must be, where the metadata says it.
-        high_key_limit: The largest high half (upper 32 bits) of a value that is taken.
+        cardinality: How many values there must be, if the metadata has this number.
+        high_key_limit: The largest high half (upper 32 bits) of a value that is accepted.
 
     Raises:
         FormatError: Any of these is wrong.
 
     Examples:
         >>> from pyroaring import BitMap64
-        >>> blob = encode_vector(BitMap64([1, 3, 5]))
-        >>> decode_vector(blob, cardinality=3)
+        >>> blob = encode_deletion_vector(BitMap64([1, 3, 5]))
+        >>> decode_deletion_vector(blob, cardinality=3)
         BitMap64([1, 3, 5])
-        >>> decode_vector(blob, cardinality=4)
+        >>> decode_deletion_vector(blob, cardinality=4)
         Traceback (most recent call last):
         ...
         rowdelta.errors.FormatError: vector has 3 values but its metadata says 4
@@ -76,7 +77,7 @@ def decode_deletion_vector(
 
 
 def frame(content: bytes) -> bytes:
-    """Frame a magic and bitmap: the length before them, the checksum after.
+    """Frames a magic and bitmap: the length before them, the checksum after.
 
     Examples:
         >>> frame(b"abcd").hex(" ", 4)
@@ -88,7 +89,7 @@ def frame(content: bytes) -> bytes:
 
 
 def unframe(blob: Buffer) -> memoryview:
-    """Check the length and checksum of a frame, and return its magic and bitmap.
+    """Checks the length and checksum of a frame, and returns its magic and bitmap.
 
     Examples:
         >>> bytes(unframe(frame(b"abcd")))
@@ -111,7 +112,7 @@ def unframe(blob: Buffer) -> memoryview:
 
 
 def decode_unframed(content: Buffer, *, high_key_limit: int = JAVA_HIGH_KEY_LIMIT) -> BitMap64:
-    """Decode magic and bitmap without a frame, as Delta keeps inline deletion vectors.
+    """Decodes magic and bitmap without a frame, as Delta keeps inline deletion vectors.
 
     Examples:
         >>> decode_unframed(VECTOR_MAGIC + bytes(8))

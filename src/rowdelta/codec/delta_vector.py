@@ -60,7 +60,7 @@ class DeletionVectorDescriptor:
 
 
 def z85_encode(data: bytes) -> str:
-    """Encode as Delta does: Z85, with zero bytes appended up to a multiple of four.
+    """Encodes as Delta does: Z85, with zero bytes appended up to a multiple of four.
 
     Examples:
         >>> z85_encode(bytes.fromhex("864fd26fb559f75b"))
@@ -75,7 +75,7 @@ def z85_encode(data: bytes) -> str:
 
 
 def z85_decode(text: str) -> bytes:
-    """Decode Z85, also with the padding of the Rust crate: a last group of k `#` and 5 - k digits is 4 - k bytes.
+    """Decodes Z85, also with the padding of the Rust crate: a last group of k `#` and 5 - k digits is 4 - k bytes.
 
     No plain group starts with `#`, since its value would not fit 32 bits.
 
@@ -86,7 +86,7 @@ def z85_decode(text: str) -> bytes:
         '0300'
     """
     if len(text) % _TEXT_GROUP:
-        raise FormatError(f"Z85 text has {len(text)} characters, which is no multiple of 5")
+        raise FormatError(f"Z85 text has {len(text)} characters, which is not a multiple of 5")
     result = bytearray()
     for at in range(0, len(text), _TEXT_GROUP):
         group = text[at : at + _TEXT_GROUP]
@@ -106,10 +106,10 @@ def z85_decode(text: str) -> bytes:
 
 
 def delta_vector_path(descriptor: DeletionVectorDescriptor) -> str:
-    """Return the path of the descriptor's file: relative to the table for `u`, absolute for `p`.
+    """Returns the path of the descriptor's file: relative to the table for `u`, absolute for `p`.
 
     Examples:
-        >>> dv_path(DeletionVectorDescriptor("u", "ab^-aqEH.-t@S}K{vb[*k^", 4, 40, 6))
+        >>> delta_vector_path(DeletionVectorDescriptor("u", "ab^-aqEH.-t@S}K{vb[*k^", 4, 40, 6))
         'ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin'
     """
     text = descriptor.path_or_inline_dv
@@ -128,18 +128,18 @@ def delta_vector_path(descriptor: DeletionVectorDescriptor) -> str:
 
 
 def convert_to_deletion_vector(descriptor: DeletionVectorDescriptor, source: Source | None = None) -> bytes:
-    """Return the descriptor's vector as a framed Iceberg `deletion-vector-v1` blob.
+    """Returns the descriptor's vector as a framed Iceberg `deletion-vector-v1` blob.
 
     A vector in a file is copied as it is, an inline one gets its frame. Everything is checked: magic, checksum,
     structure, size and cardinality.
 
     Args:
         descriptor: What the Delta log says.
-        source: The file at `dv_path(descriptor)`; not for inline vectors.
+        source: The file at `delta_vector_path(descriptor)`; not for inline vectors.
 
     Examples:
         >>> inline = "^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L"
-        >>> len(to_vector_blob(DeletionVectorDescriptor("i", inline, None, 44, 6)))
+        >>> len(convert_to_deletion_vector(DeletionVectorDescriptor("i", inline, None, 44, 6)))
         52
     """
     blob, _ = _read(descriptor, source)
@@ -147,11 +147,11 @@ def convert_to_deletion_vector(descriptor: DeletionVectorDescriptor, source: Sou
 
 
 def decode_delta_vector(descriptor: DeletionVectorDescriptor, source: Source | None = None) -> BitMap64:
-    """Decode the descriptor's vector; the arguments are those of `to_vector_blob`.
+    """Decodes the descriptor's vector; the arguments are those of `convert_to_deletion_vector`.
 
     Examples:
         >>> inline = "^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L"
-        >>> decode_dv(DeletionVectorDescriptor("i", inline, None, 44, 6))
+        >>> decode_delta_vector(DeletionVectorDescriptor("i", inline, None, 44, 6))
         BitMap64([3, 4, 7, 11, 18, 29])
     """
     _, bitmap = _read(descriptor, source)

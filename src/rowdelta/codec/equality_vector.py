@@ -1,4 +1,4 @@
-"""Equality delete vectors as Puffin blobs: the set of deleted keys together with the properties that explain it.
+"""Equality delete vectors as Puffin blobs: the set of deleted keys, and the properties that describe it.
 
 `equality-delete-vector-v1` holds non-negative longs in a Roaring vector and nothing else. `equality-delete-vector-v2`
 names a key codec and a set compression, and may hold null. The oldest version that can hold a vector is written.
@@ -68,12 +68,12 @@ class EqualityDeleteVector:
 
     @property
     def value_min(self) -> int | None:
-        """The smallest key, decoded; None where null is the only key."""
+        """The smallest key, decoded; None if null is the only key."""
         return self._decode(self.bitmap.min()) if self.bitmap else None
 
     @property
     def value_max(self) -> int | None:
-        """The largest key, decoded; None where null is the only key."""
+        """The largest key, decoded; None if null is the only key."""
         return self._decode(self.bitmap.max()) if self.bitmap else None
 
     def _decode(self, encoded: int) -> int:
@@ -81,14 +81,14 @@ class EqualityDeleteVector:
 
 
 def encode_equality_vector(vector: EqualityDeleteVector) -> Blob:
-    """Turn a vector into a blob.
+    """Turns a vector into a blob.
 
     Raises:
         FormatError: The vector is empty, its codec or compression is unknown, or a key is out of the codec's range.
 
     Examples:
         >>> from pyroaring import BitMap64
-        >>> blob = encode_edv(EqualityDeleteVector(1, BitMap64([100, 500, 1000])))
+        >>> blob = encode_equality_vector(EqualityDeleteVector(1, BitMap64([100, 500, 1000])))
         >>> blob.type, blob.fields
         ('equality-delete-vector-v1', (1,))
         >>> for name, value in blob.properties.items():
@@ -121,7 +121,7 @@ def encode_equality_vector(vector: EqualityDeleteVector) -> Blob:
 
 
 def decode_equality_vector(metadata: BlobMetadata | Blob, payload: Buffer) -> EqualityDeleteVector:
-    """Read a vector, and check its properties against its content.
+    """Reads a vector, and checks its properties against its content.
 
     Args:
         metadata: The blob's entry in the footer.
@@ -132,8 +132,8 @@ def decode_equality_vector(metadata: BlobMetadata | Blob, payload: Buffer) -> Eq
 
     Examples:
         >>> from pyroaring import BitMap64
-        >>> blob = encode_edv(EqualityDeleteVector(1, BitMap64([7, 8])))
-        >>> decode_edv(blob, blob.payload).bitmap
+        >>> blob = encode_equality_vector(EqualityDeleteVector(1, BitMap64([7, 8])))
+        >>> decode_equality_vector(blob, blob.payload).bitmap
         BitMap64([7, 8])
     """
     properties = metadata.properties
@@ -159,13 +159,13 @@ def decode_equality_vector(metadata: BlobMetadata | Blob, payload: Buffer) -> Eq
 
 
 def encode_equality_vector_file(vector: EqualityDeleteVector, *, created_by: str = "rowdelta") -> bytes:
-    """Write a whole Puffin file that holds one vector.
+    """Writes a whole Puffin file that holds one vector.
 
     Examples:
         >>> from pyroaring import BitMap64
         >>> from rowdelta.codec.byte_source import BytesSource
-        >>> file = encode_edv_file(EqualityDeleteVector(1, BitMap64([7, 8])))
-        >>> decode_edv_file(BytesSource(file)).value_max
+        >>> file = encode_equality_vector_file(EqualityDeleteVector(1, BitMap64([7, 8])))
+        >>> decode_equality_vector_file(BytesSource(file)).value_max
         8
     """
     writer = PuffinWriter(created_by=created_by)
@@ -174,7 +174,7 @@ def encode_equality_vector_file(vector: EqualityDeleteVector, *, created_by: str
 
 
 def decode_equality_vector_file(source: Source) -> EqualityDeleteVector:
-    """Read a Puffin file that must hold one vector and no other blob."""
+    """Reads a Puffin file that must hold one vector and no other blob."""
     blobs = read_puffin(source).blobs
     if len(blobs) != 1:
         raise FormatError(f"a file of an equality delete vector has one blob, not {len(blobs)}")
@@ -204,7 +204,7 @@ def _check_type(metadata: BlobMetadata | Blob) -> None:
 
 def _check_ids(field_id: int, spec_id: int) -> None:
     if not 0 <= field_id < _INT32:
-        raise FormatError(f"equality field id {field_id} is no Iceberg field id")
+        raise FormatError(f"equality field id {field_id} is not an Iceberg field id")
     if not GLOBAL_SPEC_ID <= spec_id < _INT32:
         raise FormatError(f"partition spec id {spec_id} is neither an Iceberg spec id nor -1")
 
@@ -218,7 +218,7 @@ def _read_property(properties: Mapping[str, str], name: str) -> str:
 def _read_integer(properties: Mapping[str, str], name: str) -> int:
     text = _read_property(properties, name)
     if not _DECIMAL.fullmatch(text):
-        raise FormatError(f"vector has {name} {text!r}, which is no integer")
+        raise FormatError(f"vector has {name} {text!r}, which is not an integer")
     return int(text)
 
 

@@ -24,7 +24,7 @@ _WORD: Final = 0xFFFF_FFFF
 
 
 def compress(codec: str, data: Buffer) -> bytes:
-    """Compress into one frame that has the size of its content.
+    """Compresses into one frame that states the size of its content.
 
     Examples:
         >>> decompress("lz4", compress("lz4", b"some data"))
@@ -40,7 +40,7 @@ def compress(codec: str, data: Buffer) -> bytes:
 
 
 def decompress(codec: str, data: Buffer, *, limit: int = DEFAULT_LIMIT) -> bytes:
-    """Decompress one frame, and never hold more than `limit` bytes of content.
+    """Decompresses one frame, and never holds more than `limit` bytes of content.
 
     Raises:
         FormatError: The codec is unknown, the frame is damaged, or its content exceeds `limit` or the stated size.
@@ -118,7 +118,7 @@ def _check_codec(codec: str) -> None:
 
 
 def _hash_xxhash32(data: bytes) -> int:
-    """Hash fewer than 16 bytes, all that a frame header can have."""
+    """Hashes fewer than 16 bytes; no frame header is longer."""
     prime2, prime3, prime4, prime5 = 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1
     value = prime5 + len(data)
     words = len(data) // 4 * 4

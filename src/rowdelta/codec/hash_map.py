@@ -49,10 +49,10 @@ class HashedKeys:
 
 
 def fold_hashes(hashes: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
-    """Fold 64-bit hashes to 32 bits: the upper half xor the lower half.
+    """Folds 64-bit hashes to 32 bits: the upper half xor the lower half.
 
     Examples:
-        >>> fold(np.array([0x0000_0001_0000_0003, -1])).tolist()
+        >>> fold_hashes(np.array([0x0000_0001_0000_0003, -1])).tolist()
         [2, 0]
     """
     if hashes.dtype.kind not in "iu" or hashes.dtype.itemsize != np.dtype(np.uint64).itemsize:
@@ -62,17 +62,17 @@ def fold_hashes(hashes: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
 
 
 def encode_hash_map(hashes: npt.NDArray[Any], keys: pa.Table) -> bytes:
-    """Store keys with their hashes.
+    """Stores keys with their hashes.
 
     Args:
         hashes: The 64-bit hash of each row of `keys`, in the same order.
         keys: The exact keys.
 
     Examples:
-        >>> blob = encode_hashed(np.array([11, 12]), pa.table({"name": ["a", "b"]}))
-        >>> decode_hashed(blob).bitmap
+        >>> blob = encode_hash_map(np.array([11, 12]), pa.table({"name": ["a", "b"]}))
+        >>> decode_hash_map(blob).bitmap
         BitMap([11, 12])
-        >>> decode_hashed(blob).keys.column("name").to_pylist()
+        >>> decode_hash_map(blob).keys.column("name").to_pylist()
         ['a', 'b']
     """
     if len(hashes) != keys.num_rows:
@@ -90,7 +90,7 @@ def encode_hash_map(hashes: npt.NDArray[Any], keys: pa.Table) -> bytes:
 
 
 def decode_hash_map(blob: Buffer, *, limit: int = DEFAULT_LIMIT) -> HashedKeys:
-    """Read keys and hashes back after checking everything about them.
+    """Reads keys and hashes back, after checking all of their bytes.
 
     Args:
         blob: The whole blob.
@@ -133,12 +133,12 @@ def _read_stream(data: bytes) -> pa.Table:
         raise
     # Arrow raises built-in errors of many kinds on damaged streams: OSError, ValueError, KeyError, TypeError, ...
     except Exception as error:
-        raise FormatError(f"hash blob has keys that are no Arrow stream: {str(error)[:200]}") from error
+        raise FormatError(f"hash blob has keys that are not an Arrow stream: {str(error)[:200]}") from error
     return table
 
 
 def _check_types(schema: pa.Schema) -> None:
-    """Refuse types whose values take no bytes, so that a few bytes cannot stand for very many rows."""
+    """Refuses types whose values take no bytes, so that a few bytes cannot represent very many rows."""
     for column in schema:
         plain = pa.types.is_primitive(column.type) or pa.types.is_decimal(column.type)
         text = any(check(column.type) for check in _VARIABLE_TYPES)
@@ -148,7 +148,7 @@ def _check_types(schema: pa.Schema) -> None:
 
 
 def _check_messages(data: bytes) -> None:
-    """Refuse buffers that are compressed inside the stream: Arrow would decompress them without a limit."""
+    """Refuses buffers that are compressed inside the stream: Arrow would decompress them without a limit."""
     for message in pa.ipc.MessageReader.open_stream(data):
         if message.type not in ("schema", "record batch"):
             raise FormatError(f"hash blob has an Arrow message of type {message.type!r}")
@@ -161,7 +161,7 @@ def _check_messages(data: bytes) -> None:
 
 
 def _find_flatbuffer_field(data: bytes, table: int, index: int) -> int | None:
-    """Find a field of a Flatbuffers table by the table's list of field offsets, which lies before it."""
+    """Finds a field of a Flatbuffers table by the table's list of field offsets, which lies before it."""
     offsets = table - _I32.unpack_from(data, table)[0]
     if _U16.unpack_from(data, offsets)[0] < 2 * index + 6:
         return None

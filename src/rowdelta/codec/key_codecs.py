@@ -31,10 +31,10 @@ class KeyCodec(Protocol):
         """The largest upper 32 bits that an encoded value may have."""
 
     def encode(self, values: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
-        """Turn column values into bitmap values."""
+        """Turns column values into bitmap values."""
 
     def decode(self, encoded: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-        """Turn bitmap values back into column values."""
+        """Turns bitmap values back into column values."""
 
 
 @dataclass(frozen=True)
@@ -57,21 +57,22 @@ class IntegerCodec:
     high_key_limit: int = UNSIGNED_HIGH_KEY_LIMIT
 
     def encode(self, values: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
-        """Turn column values into bitmap values."""
+        """Turns column values into bitmap values."""
         if values.dtype.kind not in "iu":
             raise FormatError(f"codec {self.name!r} takes integers, not {values.dtype}")
         if len(values):
             for extreme in (int(values.min()), int(values.max())):
                 if not self.minimum <= extreme <= self.maximum:
                     raise FormatError(
-                        f"value {extreme} is outside {self.minimum} to {self.maximum}, what codec {self.name!r} takes",
+                        f"value {extreme} is outside {self.minimum} to {self.maximum}, "
+                        f"the range of codec {self.name!r}",
                         hint="codec 'long-signed' takes every long" if self.name == "long" else None,
                     )
         # Unsigned addition wraps, so it adds the bias to negative values as well.
         return values.astype(np.int64).view(np.uint64) + np.uint64(self.bias)
 
     def decode(self, encoded: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-        """Turn bitmap values back into column values."""
+        """Turns bitmap values back into column values."""
         if len(encoded):
             for extreme in (int(encoded.min()), int(encoded.max())):
                 if not self.minimum <= extreme - self.bias <= self.maximum:
@@ -83,7 +84,7 @@ _codecs: dict[str, KeyCodec] = {}
 
 
 def register(codec: KeyCodec) -> None:
-    """Add a codec under its name.
+    """Adds a codec under its name.
 
     Raises:
         FormatError: There is a codec of that name.
@@ -101,7 +102,7 @@ def register(codec: KeyCodec) -> None:
 
 
 def get(name: str) -> KeyCodec:
-    """Find a codec by name.
+    """Finds a codec by name.
 
     Examples:
         >>> get("long").encode(np.array([7])).tolist()
@@ -118,12 +119,12 @@ def get(name: str) -> KeyCodec:
 
 
 def find_codec(type_name: str) -> KeyCodec:
-    """Find the default codec of an Iceberg type.
+    """Finds the default codec of an Iceberg type.
 
     Examples:
-        >>> codec_for("timestamptz").name
+        >>> find_codec("timestamptz").name
         'timestamp-micros'
-        >>> codec_for("string")
+        >>> find_codec("string")
         Traceback (most recent call last):
         ...
         rowdelta.errors.FormatError: no key codec takes the type 'string'

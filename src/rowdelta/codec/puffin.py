@@ -65,7 +65,7 @@ class Blob:
 
 
 def read_puffin(source: Source) -> PuffinFile:
-    """Read and check a file's footer: one ranged read from the end, or two where the footer is long.
+    """Reads and checks a file's footer: one ranged read from the end, or two if the footer is long.
 
     Raises:
         FormatError: The file is truncated or damaged, or its footer describes impossible blobs.
@@ -105,12 +105,12 @@ def read_puffin(source: Source) -> PuffinFile:
 
 
 def read_blob(source: Source, blob: BlobMetadata, *, limit: int = DEFAULT_LIMIT) -> bytes:
-    """Read one blob by range and decompress it.
+    """Reads one blob by range and decompresses it.
 
     Args:
         source: The file.
         blob: One of the blobs of its footer.
-        limit: How many bytes a compressed blob may give at most.
+        limit: The maximum size of a decompressed blob.
     """
     data = read_exactly(source, blob.offset, blob.length)
     return data if blob.compression_codec is None else decompress(blob.compression_codec, data, limit=limit)
@@ -131,7 +131,7 @@ class PuffinWriter:
         properties: Mapping[str, str] | None = None,
         compress_footer: bool = False,
     ) -> None:
-        """Start a file.
+        """Starts a file.
 
         Args:
             created_by: The program that writes, for the `created-by` property.
@@ -144,7 +144,7 @@ class PuffinWriter:
         self._blobs: list[BlobMetadata] = []
 
     def add(self, blob: Blob) -> BlobMetadata:
-        """Write a blob, and return its place in the file."""
+        """Writes a blob, and returns its place in the file."""
         stored = blob.payload if blob.compression_codec is None else compress(blob.compression_codec, blob.payload)
         metadata = BlobMetadata(
             type=blob.type,
@@ -156,13 +156,13 @@ class PuffinWriter:
             compression_codec=blob.compression_codec,
             properties=dict(blob.properties),
         )
-        _parse_blob(_convert_to_json(metadata))  # refuses here what no reader would take
+        _parse_blob(_convert_to_json(metadata))  # refuses here what no reader would accept
         self._data += stored
         self._blobs.append(metadata)
         return metadata
 
     def finish(self) -> bytes:
-        """Finish the file, and return its bytes."""
+        """Finishes the file, and returns its bytes."""
         footer: dict[str, Any] = {"blobs": [_convert_to_json(blob) for blob in self._blobs]}
         if self._properties:
             footer["properties"] = self._properties

@@ -20,7 +20,7 @@ UNSIGNED_HIGH_KEY_LIMIT = 0xFFFF_FFFF
 
 
 def decode32(data: Buffer) -> BitMap:
-    """Decode a 32-bit bitmap.
+    """Decodes a 32-bit bitmap.
 
     Args:
         data: Exactly one bitmap in the portable format.
@@ -41,11 +41,11 @@ def decode32(data: Buffer) -> BitMap:
 
 
 def decode64(data: Buffer, *, high_key_limit: int = JAVA_HIGH_KEY_LIMIT) -> BitMap64:
-    """Decode a 64-bit bitmap.
+    """Decodes a 64-bit bitmap.
 
     Args:
         data: Exactly one bitmap in the portable format.
-        high_key_limit: The largest high half (upper 32 bits) of a value that is taken.
+        high_key_limit: The largest high half (upper 32 bits) of a value that is accepted.
 
     Raises:
         FormatError: The bytes break the format in any way.
@@ -67,7 +67,7 @@ def decode64(data: Buffer, *, high_key_limit: int = JAVA_HIGH_KEY_LIMIT) -> BitM
 
 
 def encode32(bitmap: BitMap) -> bytes:
-    """Encode a 32-bit bitmap, run-length encoded where that is smaller. The bitmap given is not changed.
+    """Encodes a 32-bit bitmap, run-length encoded if that is smaller. The given bitmap does not change.
 
     Examples:
         >>> len(encode32(BitMap(range(100_000))))
@@ -79,7 +79,7 @@ def encode32(bitmap: BitMap) -> bytes:
 
 
 def encode64(bitmap: BitMap64, *, high_key_limit: int = JAVA_HIGH_KEY_LIMIT) -> bytes:
-    """Encode a 64-bit bitmap, run-length encoded where that is smaller. The bitmap given is not changed.
+    """Encodes a 64-bit bitmap, run-length encoded if that is smaller. The given bitmap does not change.
 
     Raises:
         FormatError: A value's high half is above `high_key_limit`.

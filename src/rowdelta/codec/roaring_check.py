@@ -1,7 +1,7 @@
-"""The structural check of portable Roaring bytes, made before any C code sees them.
+"""Checks the structure of portable Roaring bytes before any C code sees them.
 
-pyroaring takes false offsets, false cardinalities of run containers, high keys that Java refuses, and bytes that
-nothing accounts for (`tests/codec/roaring_test.py`). Here the whole input has to make sense.
+pyroaring accepts wrong offsets, wrong cardinalities of run containers, high keys that Java refuses, and superfluous
+bytes (`tests/codec/roaring_test.py`). Here, every byte of the input is checked.
 One pass in plain Python finds where each 32-bit bitmap lies, in constant time per bitmap; all of their containers are
 then checked together with numpy.
 """
@@ -40,7 +40,7 @@ class _Bitmaps:
 
 
 def check32(data: bytes) -> None:
-    """Refuse bytes that are not exactly one well-formed 32-bit bitmap.
+    """Refuses bytes that are not exactly one well-formed 32-bit bitmap.
 
     Examples:
         >>> check32(bytes.fromhex("3a300000 00000000"))
@@ -56,7 +56,7 @@ def check32(data: bytes) -> None:
 
 
 def check64(data: bytes, *, high_key_limit: int) -> None:
-    """Refuse bytes that are not exactly one well-formed 64-bit bitmap with high keys up to `high_key_limit`.
+    """Refuses bytes that are not exactly one well-formed 64-bit bitmap with high keys up to `high_key_limit`.
 
     Examples:
         >>> check64(bytes(8), high_key_limit=0)
@@ -91,7 +91,7 @@ def check64(data: bytes, *, high_key_limit: int) -> None:
 
 
 def _find_bitmap(data: bytes, position: int, bitmaps: _Bitmaps) -> int:
-    """Note where the bitmap at `position` has its parts and return its end, as its own headers claim it."""
+    """Records where the parts of the bitmap at `position` are, and returns its end, according to its own headers."""
     size = len(data)
     if position + 8 > size:
         raise _make_truncation_error(data, position + 8)
@@ -146,7 +146,7 @@ def _measure_container(data: bytes, flags: int, keys: int, index: int, start: in
 
 
 def _check_containers(data: bytes, bitmaps: _Bitmaps) -> None:
-    """Check the containers of all bitmaps at once: key order, offsets, then the content of each type."""
+    """Checks the containers of all bitmaps at once: key order, offsets, then the content of each type."""
     if not bitmaps.rows:
         return
     raw = np.frombuffer(data, np.uint8)

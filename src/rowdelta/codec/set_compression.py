@@ -2,8 +2,8 @@
 
 `roaring` is the framed vector. `delta-zstd` keeps the first value and the gaps between sorted values, a third of the
 bytes on sparse keys (`bench/codec.py`). Its layout, all little-endian: magic `RDS1`, count (8 bytes), first value (8),
-bytes per gap (1), the gaps less one as a Zstandard frame, CRC-32 of all that (4). Gaps lie as planes: every lowest
-byte, then every second byte, and so on, so that the high bytes, nearly all zero, compress to nothing.
+bytes per gap (1), the gaps less one as a Zstandard frame, CRC-32 of all that (4). Gaps are stored as planes: every
+lowest byte, then every second byte, and so on. So the high bytes, nearly all zero, compress to almost nothing.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class SetCompression(Protocol):
         """The name in a blob's `compression` property."""
 
     def encode(self, bitmap: BitMap64, *, high_key_limit: int = ...) -> bytes:
-        """Store a set."""
+        """Stores a set."""
 
     def decode(self, data: Buffer, *, cardinality: int | None = None, high_key_limit: int = ...) -> BitMap64:
-        """Read a set back."""
+        """Reads a set back."""
 
 
 class RoaringSet:
@@ -54,13 +54,13 @@ class RoaringSet:
     name = "roaring"
 
     def encode(self, bitmap: BitMap64, *, high_key_limit: int = JAVA_HIGH_KEY_LIMIT) -> bytes:
-        """Store a set."""
+        """Stores a set."""
         return encode_deletion_vector(bitmap, high_key_limit=high_key_limit)
 
     def decode(
         self, data: Buffer, *, cardinality: int | None = None, high_key_limit: int = JAVA_HIGH_KEY_LIMIT
     ) -> BitMap64:
-        """Read a set back."""
+        """Reads a set back."""
         return decode_deletion_vector(data, cardinality=cardinality, high_key_limit=high_key_limit)
 
 
@@ -76,7 +76,7 @@ class DeltaZstdSet:
     name = "delta-zstd"
 
     def encode(self, bitmap: BitMap64, *, high_key_limit: int = JAVA_HIGH_KEY_LIMIT) -> bytes:
-        """Store a set."""
+        """Stores a set."""
         if len(bitmap) > MAX_DELTA_VALUES:
             raise FormatError(
                 f"delta-zstd holds at most {MAX_DELTA_VALUES} values, not {len(bitmap)}",
@@ -95,7 +95,7 @@ class DeltaZstdSet:
     def decode(
         self, data: Buffer, *, cardinality: int | None = None, high_key_limit: int = JAVA_HIGH_KEY_LIMIT
     ) -> BitMap64:
-        """Read a set back."""
+        """Reads a set back."""
         view = memoryview(data)
         if len(view) < _HEADER.size + _CRC.size:
             raise FormatError(f"delta-zstd set has {len(view)} bytes, fewer than its header")
@@ -132,7 +132,7 @@ _compressions: dict[str, SetCompression] = {}
 
 
 def register_compression(compression: SetCompression) -> None:
-    """Register a set compression under its name.
+    """Registers a set compression under its name.
 
     Examples:
         >>> register_compression(RoaringSet())
@@ -147,7 +147,7 @@ def register_compression(compression: SetCompression) -> None:
 
 
 def get_compression(name: str) -> SetCompression:
-    """Find a set compression by the name that `write.deletion-vector.compression` gives.
+    """Finds a set compression by the name that `write.deletion-vector.compression` gives.
 
     Examples:
         >>> get_compression("concise")

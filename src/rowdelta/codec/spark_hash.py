@@ -19,10 +19,10 @@ _AT_ONCE: Final = 4096
 
 
 def compute_spark_hashes(texts: Sequence[str]) -> list[int]:
-    """Compute Spark's `hash` of each text.
+    """Computes Spark's `hash` of each text.
 
     Examples:
-        >>> spark_hashes(["", "Spark"])
+        >>> compute_spark_hashes(["", "Spark"])
         [142593372, 228093765]
     """
     hashes: list[int] = []

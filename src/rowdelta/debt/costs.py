@@ -1,7 +1,7 @@
 """Estimates what deletes cost a reader: a model with few constants, each of them measured.
 
 The reference query is an aggregate over 3 of 8 columns of 20 million rows, warm, on 2 cores (Spark 4.1, Iceberg 1.12):
-0.6 s without deletes. Other machines take other times; the model serves to compare states of one table.
+0.6 s without deletes. Other machines take other times; use the model to compare states of one table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KEYS: Final = (0, 100_000, 1_000_000, 5_000_000)
 _ICEBERG_KEY_SECONDS: Final = (0.0, 0.44, 4.44, 13.84)
 # The high-water mark of the JVM in the same runs was 1.7, 5.4 and 8.8 GB; the same line meets no deletes at 1.29 GB.
 _ICEBERG_KEY_BYTES: Final = (0.0, 0.41 * GIB, 4.11 * GIB, 7.51 * GIB)
-# The same deletes as rowdelta's filter took 1.2 to 1.3 s, whatever their number.
+# The same deletes as rowdelta's filter took 1.2 to 1.3 s, regardless of their number.
 ROWDELTA_PROBE_SECONDS_PER_ROW: Final = 0.65 / _ROWS
 # Resolving 200K keys over the same rows took 2.3 s: a scan of the key column and of nothing else.
 RESOLVE_SECONDS_PER_ROW: Final = 2.3 / _ROWS
@@ -117,7 +117,7 @@ def find_keys_within(memory_bytes: int) -> int:
 
 
 def _interpolate(keys: int, measured: tuple[float, ...]) -> float:
-    """The measured curve at some number of keys; beyond the last point it continues with its last slope."""
+    """Interpolates the measured curve at a number of keys; beyond the last point, it continues the last slope."""
     beyond = max(keys - _KEYS[-1], 0)
     slope = (measured[-1] - measured[-2]) / (_KEYS[-1] - _KEYS[-2])
     return float(np.interp(keys, _KEYS, measured)) + beyond * slope

@@ -16,7 +16,7 @@ from rowdelta.iceberg import (
     build_delete_index,
     decode_bound,
     format_partition,
-    partition_key,
+    make_partition_key,
     read_encoding,
 )
 
@@ -40,7 +40,7 @@ _WHOLE_NUMBERS: Final = ("int", "long", "date", "time", "timestamp", "timestampt
 
 
 @dataclass(frozen=True)
-class Counted:
+class DebtCounts:
     """All counts of a snapshot; `totals` are those of the whole table."""
 
     totals: dict[str, Any]
@@ -95,12 +95,12 @@ class _Delete:
         return self.is_equality and self.kind[1] is not DeleteEncoding.FULL_ROW
 
 
-def count_debt(handle: TableHandle, snapshot: Snapshot | None) -> Counted:
+def count_debt(handle: TableHandle, snapshot: Snapshot | None) -> DebtCounts:
     """Reads the manifests of a snapshot and counts its deletes."""
     inventory = DeleteFileIndex(handle.metadata, [], []) if snapshot is None else build_delete_index(handle, snapshot)
     counter = _Counter(handle, inventory)
     times = index_commit_times(handle)
-    for live, data_files in zip(inventory.deletes, inventory.matches(), strict=True):
+    for live, data_files in zip(inventory.deletes, inventory.match_files(), strict=True):
         entry = live.entry
         kind = (entry.content, read_encoding(handle, entry))
         age = times(entry.sequence_number)
@@ -118,7 +118,7 @@ class _Counter:
         self._data = data = inventory.data
         self._rows = np.array([file.records for file in data], dtype=np.float64)
         self._sizes = np.array([file.size_in_bytes for file in data], dtype=np.float64)
-        scopes = [partition_key(file.spec_id, file.partition) for file in data]
+        scopes = [make_partition_key(file.spec_id, file.partition) for file in data]
         places = dict(zip(scopes, data, strict=True))
         numbers = {place: number for number, place in enumerate(places)}
         self._partition_of = np.array([numbers[place] for place in scopes], dtype=np.int64)
@@ -139,7 +139,7 @@ class _Counter:
         self._by_partition.add(touched, delete, share * files)
         self._by_table.add(np.zeros(1, dtype=np.int64), delete, delete.records)
 
-    def finish(self) -> Counted:
+    def finish(self) -> DebtCounts:
         """Returns all counts. Readers look up every row of a file with equality deletes among their keys."""
         by_file = self._by_file.numbers
         by_file["probed"] = np.where(by_file["keys"] > 0, self._rows, 0.0)
@@ -157,7 +157,7 @@ class _Counter:
             )
             for index in np.flatnonzero(by_file["deletes"]).tolist()
         ]
-        return Counted(self._sum_totals(kinds), kinds, _sort_by_debt(self._list_partitions()), _sort_by_debt(files))
+        return DebtCounts(self._sum_totals(kinds), kinds, _sort_by_debt(self._list_partitions()), _sort_by_debt(files))
 
     def _sum_totals(self, kinds: tuple[KindDebt, ...]) -> dict[str, Any]:
         stock, rowdelta = self._by_table.estimate_costs(0)
@@ -253,7 +253,7 @@ class _KindCount:
 
 
 def _estimate_memory(handle: TableHandle, delete: LiveDelete) -> int:
-    """The memory that rowdelta needs for an equality delete: a bitmap for one column of whole numbers."""
+    """Estimates the memory that rowdelta needs for an equality delete: a bitmap for one column of whole numbers."""
     entry = delete.entry
     if entry.content is FileContent.POSITION:
         return 0
@@ -264,6 +264,6 @@ def _estimate_memory(handle: TableHandle, delete: LiveDelete) -> int:
         low, high = (
             decode_bound(column.type_name, b) for b in ((metrics.lower, metrics.upper) if metrics else (None,) * 2)
         )
-        # Without bounds the keys could be anywhere: each may need a container of its own.
+        # Without bounds the keys could be anywhere: each may need its own container.
         span = 1 << 63 if low is None or high is None else high - low + 1
     return estimate_bitmap_bytes(entry.record_count, span)

@@ -121,7 +121,7 @@ class Debt:
         return None if self.oldest_delete_ms is None else max(self.taken_at_ms - self.oldest_delete_ms, 0) / 1000
 
     def to_dict(self) -> dict[str, Any]:
-        """All numbers as a plain dictionary.
+        """Returns all numbers as a plain dictionary.
 
         Examples:
             >>> t.debt().to_dict()["data_files"]
@@ -133,7 +133,7 @@ class Debt:
         return document
 
     def to_json(self) -> str:
-        """All numbers as one JSON document.
+        """Returns all numbers as one JSON document.
 
         Examples:
             >>> print(t.debt().to_json()[:31])

@@ -58,5 +58,5 @@ def measure_pace(commits: Sequence[Commit]) -> Pace:
 
 
 def _is_rewrite(commit: Commit) -> bool:
-    """Copy-on-write: files replaced by others, and not by a compaction."""
+    """Whether a commit is copy-on-write: it replaces files by others, and is not a compaction."""
     return bool(commit.operation == "overwrite" and commit.data_files_added and commit.data_files_removed)

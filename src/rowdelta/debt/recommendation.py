@@ -20,7 +20,7 @@ class Recommendation:
     Examples:
         >>> last = t.advise().recommendations[-1]
         >>> last.topic, last.choice, last.reason
-        ('orphans', 'once a week', 'writers that were killed leave files behind that no snapshot knows')
+        ('orphans', 'once a week', 'writers that were killed leave behind files that no snapshot refers to')
     """
 
     topic: str

@@ -51,7 +51,7 @@ class TableAdvice:
     recommendations: tuple[Recommendation, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as a plain dictionary.
+        """Returns all of it as a plain dictionary.
 
         Examples:
             >>> [item["topic"] for item in t.advise().to_dict()["recommendations"]]
@@ -78,7 +78,7 @@ def advise(debt: Debt, metadata: TableMetadata) -> TableAdvice:
 
 
 def _plan_schedule(debt: Debt, metadata: TableMetadata, pace: Pace) -> list[Recommendation]:
-    """Maintenance to run from time to time."""
+    """Plans maintenance to run from time to time."""
     recommendations = [_schedule_resolve(debt, pace)] if pace.keys else []
     compact = _schedule_compact(debt, pace)
     if compact is not None:
@@ -92,7 +92,7 @@ def _plan_schedule(debt: Debt, metadata: TableMetadata, pace: Pace) -> list[Reco
 
 
 def _schedule_resolve(debt: Debt, pace: Pace) -> Recommendation:
-    """Often enough that the keys between two resolves take little memory in Iceberg's reader."""
+    """Schedules resolves so that the keys between two of them take little memory in Iceberg's reader."""
     keys = max(pace.keys // max(pace.key_commits, 1), 1)
     every = max(find_keys_within(MEMORY_BETWEEN_RESOLVES) // keys, 1)
     interval = pace.interval_seconds
@@ -110,7 +110,7 @@ def _schedule_resolve(debt: Debt, pace: Pace) -> Recommendation:
 
 
 def _schedule_compact(debt: Debt, pace: Pace) -> Recommendation | None:
-    """When the share of dead rows will be worth a rewrite."""
+    """Schedules a rewrite for the time when the share of dead rows is worth it."""
     deleted = pace.positions + pace.keys
     if not deleted or not debt.rows or not pace.seconds:
         return None
@@ -146,7 +146,7 @@ def _schedule_orphans() -> Recommendation:
     return Recommendation(
         "orphans",
         "once a week",
-        "writers that were killed leave files behind that no snapshot knows",
+        "writers that were killed leave behind files that no snapshot refers to",
         "lists the table's folder",
         commands=(
             ("remove-orphans", "--older-than", "3d", "--plan"),

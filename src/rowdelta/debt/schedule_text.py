@@ -42,7 +42,8 @@ def list_commands(table: str, item: Recommendation, place: Sequence[str] = ()) -
 
     Examples:
         >>> from rowdelta.debt import Recommendation
-        >>> commands("db.t", Recommendation("resolve", "", "", commands=(("resolve",),)), ("--warehouse", "my lake"))
+        >>> item = Recommendation("resolve", "", "", commands=(("resolve",),))
+        >>> list_commands("db.t", item, ("--warehouse", "my lake"))
         ["rowdelta resolve db.t --warehouse 'my lake'"]
     """
     lines = [shlex.join(("rowdelta", "sql", text, *place)) for text in item.sql]

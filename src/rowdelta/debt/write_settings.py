@@ -26,7 +26,7 @@ _OFTEN: Final = 10
 
 
 def recommend_encoding(debt: Debt, metadata: TableMetadata, pace: Pace) -> Recommendation:
-    """Recommends how to write new deletes: by position or by key, as they have been written lately."""
+    """Recommends how to write new deletes: by position or by key, as they were written recently."""
     enabled = metadata.properties.get(EQUALITY_VECTOR_ENABLED, "false").strip().lower() == "true"
     if pace.keys:
         return _recommend_key_encoding(debt, metadata, pace, enabled=enabled)
@@ -44,7 +44,7 @@ def recommend_encoding(debt: Debt, metadata: TableMetadata, pace: Pace) -> Recom
 
 
 def _recommend_key_encoding(debt: Debt, metadata: TableMetadata, pace: Pace, *, enabled: bool) -> Recommendation:
-    """Which form the keys of equality deletes should have."""
+    """Recommends the encoding of the keys of equality deletes."""
     keys = pace.keys // max(pace.key_commits, 1)
     types = [[_find_type(metadata, name) for name in columns] for columns in debt.key_columns]
     # Without live deletes the type of the keys is unknown.

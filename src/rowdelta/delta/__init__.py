@@ -1,4 +1,4 @@
-"""Delta tables as Iceberg tables over the same data files."""
+"""Converts Delta tables to Iceberg tables over the same data files."""
 
 from __future__ import annotations
 

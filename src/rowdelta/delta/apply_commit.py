@@ -85,7 +85,7 @@ class CommitApplier:
         return counts
 
     def apply(self, commit: DeltaCommit, properties: Mapping[str, str] | None = None) -> Counts:
-        """Makes one snapshot of a commit, and changes the table's description in the same step.
+        """Makes one snapshot of a commit, and changes the table's metadata in the same step.
 
         Args:
             commit: What Delta did.
@@ -96,7 +96,7 @@ class CommitApplier:
         return self._commit(commit, layout, changes, properties or {})
 
     def replace_all(self, commit: DeltaCommit, properties: Mapping[str, str] | None = None) -> Counts:
-        """Makes the table have exactly the files of a commit, whatever it has now, in one snapshot."""
+        """Replaces the files of the table by exactly those of a commit, in one snapshot."""
         head = self._handle.snapshot()
         files = None if head is None else read_snapshot_files(self._handle, head)
         if files is not None:
@@ -112,13 +112,13 @@ class CommitApplier:
         )
         removed = [old[path] for path in sorted(old.keys() - adds.keys())]
         existing = _Existing({path: old[path] for path in stays}, removed, old_deletes)
-        # A snapshot of another writer gets one of ours on top even if nothing changes: every later conversion would
-        # stumble over it.
+        # If the newest snapshot is of another writer, commit one even if nothing changes: otherwise every later
+        # conversion would have to convert the whole table again.
         always = not is_last_conversion(self._handle)
         return self._commit(commit, self._find_layout(commit), changes, properties or {}, existing, always=always)
 
     def _find_layout(self, commit: DeltaCommit) -> Layout:
-        """The layout of the table after a commit."""
+        """Finds the layout of the table after a commit."""
         if commit.metadata is None:
             return self._current
         return plan_layout(self._handle, commit.metadata, self._settings.zone)
@@ -192,17 +192,17 @@ class CommitApplier:
         )
 
     def _update_description(self, update: TableUpdate) -> None:
-        """Changes the table's description alone."""
+        """Changes only the table's metadata."""
         update_table(self._handle, update)
         self._current = read_layout(self._handle, self._settings.zone)
 
     def _build_validation(self, removed: int) -> Validation:
-        """The validation of a commit: the table must have had every file that Delta removed."""
+        """Builds the validation of a commit: the table must have had every file that Delta removed."""
         head = self._handle.snapshot()
 
-        def check(made: UncommittedSnapshot) -> None:
-            newest = max(record["sequence_number"] for record in made.listing.records)
-            own = [r for r in made.listing.records if not r["content"] and r["sequence_number"] == newest]
+        def check(uncommitted: UncommittedSnapshot) -> None:
+            newest = max(record["sequence_number"] for record in uncommitted.listing.records)
+            own = [r for r in uncommitted.listing.records if not r["content"] and r["sequence_number"] == newest]
             deleted = sum(record["deleted_files_count"] for record in own)
             if deleted != removed:
                 raise TableError(
@@ -217,7 +217,7 @@ class CommitApplier:
         )
 
     def _build_counter(self, commit: DeltaCommit, step: str, total: int) -> Callable[[int], None]:
-        """A callback that adds up what is done and reports it."""
+        """Builds a callback that adds up progress and reports it."""
         done = 0
 
         def count(more: int) -> None:
@@ -235,7 +235,7 @@ def _name_operation(
     deletes: Sequence[NewDelete],
     old_deletes: Sequence[ContentFile],
 ) -> str:
-    """The snapshot's operation, as the Iceberg spec names it."""
+    """Names the snapshot's operation, as the Iceberg spec names it."""
     if commit.replaces or not (added or removed or deletes or old_deletes):
         return "replace"
     if added:

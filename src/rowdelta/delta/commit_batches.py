@@ -37,7 +37,7 @@ def batch_commits(commits: Iterable[DeltaCommit]) -> Iterator[list[DeltaCommit]]
 
 
 def list_added_paths(root: str, commits: Iterable[DeltaCommit]) -> set[str]:
-    """The paths that commits add. An unreadable path raises later, when its own commit is applied."""
+    """Lists the paths that commits add. An unreadable path raises later, when its own commit is applied."""
     paths: set[str] = set()
     for commit in commits:
         with suppress(FormatError):

@@ -95,7 +95,7 @@ class FromDelta(Operation[FromDeltaResult]):
         self._options = options
 
     def plan(self) -> Plan:
-        """What `execute` would do: the versions, the files and the deletion vectors. Changes nothing."""
+        """Says what `execute` would do: the versions, the files and the deletion vectors. Changes nothing."""
         source = DeltaSource(self._spark, self._name, self._options.version)
         handle = self._open(source)
         work = plan_sync(source, handle, self._target, self._options.mode)
@@ -154,7 +154,7 @@ class FromDelta(Operation[FromDeltaResult]):
         )
 
     def _open(self, source: DeltaSource) -> TableHandle | None:
-        """The Iceberg table, if it exists."""
+        """Opens the Iceberg table, if it exists."""
         if not NewTable(self._spark, self._target, ()).exists():
             return None
         handle = TableHandle(self._spark, self._target)
@@ -168,7 +168,7 @@ class FromDelta(Operation[FromDeltaResult]):
         fields = convert_schema(whole.metadata).fields
         new = NewTable(self._spark, self._target, fields)
         location = new.location(self._options.location)
-        _check_apart(source.root, "the Iceberg table", location)
+        _check_separate(source.root, "the Iceberg table", location)
         properties = {
             "format-version": str(self._options.format_version or max(VERSIONS)),
             "gc.enabled": "false",
@@ -176,7 +176,7 @@ class FromDelta(Operation[FromDeltaResult]):
         }
         if self._options.delete_folder is not None:
             properties[FOLDER] = resolve_folder(self._options.delete_folder, location)
-            _check_apart(source.root, "the folder of delete files", properties[FOLDER])
+            _check_separate(source.root, "the folder of delete files", properties[FOLDER])
         new.create(self._options.location, properties)
         try:
             handle = TableHandle(self._spark, self._target)
@@ -214,7 +214,7 @@ def from_delta(
         source: The Delta table: its folder, or its name in a catalog.
         target: The Iceberg table, created if it does not exist.
         mode: `incremental` applies the commits since the last call, `full` makes the table equal to the Delta table,
-            whatever it was; `auto` is incremental where that is possible.
+            regardless of its state; `auto` is incremental if possible.
         version: The Delta version to convert; default: the newest.
         stats: Where the metrics of data files come from: `log`, or `footer` to read the files' own.
         format_version: Of a new table: 3 (default) has deletion vectors, 2 has position delete files.
@@ -242,19 +242,19 @@ def from_delta(
     return FromDelta(spark, os.fspath(source), target, options)
 
 
-def _check_apart(delta: str, what: str, place: str) -> None:
-    """The two tables must not share a folder: VACUUM would delete Iceberg's files, dropping the table Delta's."""
+def _check_separate(delta: str, what: str, place: str) -> None:
+    """Refuses a shared folder: VACUUM would delete Iceberg's files, and dropping the Iceberg table Delta's."""
     first, second = (f"{_normalize_path(path)}/" for path in (delta, place))
     if first.startswith(second) or second.startswith(first):
         raise InputError(
-            f"{what} would be at {place}, and the Delta table is at {delta}: VACUUM of the one would delete files of "
+            f"{what} would be at {place}, and the Delta table is at {delta}: VACUUM of one would delete files of "
             "the other",
             hint="choose another location or another name",
         )
 
 
 def _normalize_path(path: str) -> str:
-    """One spelling for local paths, and for those of S3."""
+    """Normalizes the spelling of local paths, and of those of S3."""
     if path.startswith("file:"):
         path = "/" + path[5:].lstrip("/")
     return re.sub(r"^s3[an]:", "s3:", path).rstrip("/")

@@ -1,4 +1,4 @@
-"""What a conversion has done, in numbers."""
+"""Counts what a conversion has done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts the data files of a Delta table, where they are, to Iceberg's data files."""
+"""Converts the data files of a Delta table, in place, to Iceberg's data files."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def _explain_unreadable(handle: TableHandle, path: str, error: TableError) -> No
         if can_hadoop_read(handle.spark, path):
             raise TableError(
                 f"{handle.name} cannot read the files of the Delta table where they are: {error.message}",
-                hint=f"its FileIO is {handle.io.kind}; choose a catalog with the setting io-impl="
+                hint=f"its FileIO is {handle.io.class_name}; choose a catalog with the setting io-impl="
                 "org.apache.iceberg.io.ResolvingFileIO, which opens each path by its scheme",
             ) from error
 
 
 class FileConverter:
-    """Converts files. It reads footers only where the log says too little, or where the caller asks for it."""
+    """Converts files. It reads footers only if the log lacks statistics, or if the caller asks for it."""
 
     def __init__(self, handle: TableHandle, layout: Layout, progress: Callable[[int], None], *, stats: str) -> None:
         self._handle = handle
@@ -117,7 +117,7 @@ class FileConverter:
             }
             if wrong:
                 raise TableError(
-                    f"{path} has field ids that are not those of the Delta table: {wrong}; Iceberg would take its "
+                    f"{path} has field ids that are not those of the Delta table: {wrong}; Iceberg would mistake its "
                     "columns for others",
                     hint="rewrite the file with Delta Lake itself, for instance with OPTIMIZE or REORG",
                 )
@@ -148,7 +148,7 @@ class FileConverter:
         return files
 
     def _parse_log_metrics(self, adds: Mapping[str, AddFile]) -> dict[str, Metrics]:
-        """The metrics of the files whose statistics in the log say enough."""
+        """Parses the metrics of the files whose statistics in the log are complete enough."""
         leaves = self._layout.schema.leaves
         parsed = {path: parse_statistics(a.stats, leaves, deletes=a.vector is not None) for path, a in adds.items()}
         return {path: metrics for path, metrics in parsed.items() if metrics is not None}

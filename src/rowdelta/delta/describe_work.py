@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def describe_full(source: DeltaSource, handle: TableHandle | None) -> list[tuple[str, str]]:
-    """The steps of a plan to convert the whole table."""
+    """Describes the steps of a plan to convert the whole table."""
     steps = []
     whole = source.read_whole()
     if handle is None and whole.metadata is not None:
@@ -35,7 +35,7 @@ def describe_full(source: DeltaSource, handle: TableHandle | None) -> list[tuple
 
 
 def describe_incremental(source: DeltaSource, handle: TableHandle, work: SyncWork) -> list[tuple[str, str]]:
-    """The steps of a plan to apply new commits."""
+    """Describes the steps of a plan to apply new commits."""
     joined = join_commits(source.read(work.files, joined=False))
     changes = find_file_changes(ExistingPaths(handle), source.root, joined)
     steps = [("commits", f"{work.files[0].version} to {work.files[-1].version}")]

@@ -24,12 +24,12 @@ class ExistingPaths:
         self._snapshot_id: int | None = None
 
     def look_up(self, paths: AbstractSet[str]) -> None:
-        """Looks up files, so that later questions about them read nothing."""
+        """Looks up files, so that later calls of `select` for them read nothing."""
         self._snapshot_id = self._find_head_id()
         self._asked, self._existing = paths, find_live_paths(self._handle, paths)
 
     def select(self, paths: AbstractSet[str]) -> AbstractSet[str]:
-        """The paths among these that the newest snapshot has."""
+        """Selects the paths among these that the newest snapshot has."""
         if paths and (self._snapshot_id != self._find_head_id() or not paths <= self._asked):
             self.look_up(paths)
         return self._existing & paths
@@ -44,7 +44,7 @@ class ExistingPaths:
 
 
 def load_data_files(handle: TableHandle, paths: Collection[str] | None = None) -> dict[str, ContentFile]:
-    """The data files of the table, or some of them, as files that a commit can remove."""
+    """Loads the data files of the table, or some of them, as files that a commit can remove."""
     head = handle.snapshot()
     if head is None:
         return {}
@@ -63,7 +63,7 @@ def load_data_files(handle: TableHandle, paths: Collection[str] | None = None) -
 
 
 def load_delete_files(handle: TableHandle) -> list[ContentFile]:
-    """Every live delete file, those of other writers included, as files that a commit can remove."""
+    """Loads every live delete file, those of other writers included, as files that a commit can remove."""
     head = handle.snapshot()
     files = None if head is None else read_snapshot_files(handle, head)
     entries = () if files is None else (*files.position_deletes, *files.equality_deletes)

@@ -60,7 +60,7 @@ def find_file_changes(existing: ExistingPaths, root: str, commit: DeltaCommit) -
 
 
 def load_removed_files(handle: TableHandle, layout: Layout, changes: FileChanges) -> list[ContentFile]:
-    """The data files to remove, in the partitions that they were added with."""
+    """Loads the data files to remove, in the partitions that they were added with."""
     without_partition = {path for path, remove in changes.removed.items() if not remove.partition_values}
     existing = load_data_files(handle, without_partition) if without_partition and layout.partition else {}
     return [
@@ -79,7 +79,7 @@ def load_removed_files(handle: TableHandle, layout: Layout, changes: FileChanges
 
 
 def load_replaced_deletes(handle: TableHandle, version: int, changes: FileChanges) -> list[ContentFile]:
-    """The delete files to remove: they must be those of the vectors that the files had, as Delta has it.
+    """Loads the delete files to remove: they must be those of the vectors that the files had, as Delta has it.
 
     To Delta, a file with another vector is another file, and an action for one does nothing to the other.
     """

@@ -70,7 +70,7 @@ class DeltaSnapshot:
         return int(self._snapshot.timestamp())
 
     def files(self) -> pa.Table:
-        """Every data file, with partition values as JSON and the deletion vector's fields as columns."""
+        """Reads every data file, with partition values as JSON and the deletion vector's fields as columns."""
         from pyspark.sql import DataFrame  # noqa: PLC0415 - only the classic one is meant, and only here
 
         try:
@@ -128,7 +128,7 @@ class DeltaLog:
             ) from error
 
     def list_log_files(self, first: int, last: int) -> list[LogFile]:
-        """The files of the commits of a range that still exist, in order."""
+        """Lists the files of the commits of a range that still exist, in order."""
         try:
             files = self._log.getChangeLogFiles(first, last, self._none, False).toIndexedSeq()
             pairs = [files.apply(index) for index in range(files.size())]
@@ -141,7 +141,7 @@ class DeltaLog:
         ]
 
     def read_log_file(self, file: LogFile) -> str:
-        """The text of a commit."""
+        """Reads the text of a commit."""
         path = self._gateway.jvm.org.apache.hadoop.fs.Path(file.path)
         try:
             stream = path.getFileSystem(self._log.newDeltaHadoopConf()).open(path)

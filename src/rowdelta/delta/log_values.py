@@ -53,7 +53,7 @@ def convert_partition_value(text: str | None, type_name: str, zone: str) -> Any:
     try:
         return _convert_partition_value(text, type_name, zone)
     except (ValueError, ArithmeticError, UnicodeError) as error:
-        raise FormatError(f"partition value {text!r} of the Delta log is no {type_name}: {error}") from error
+        raise FormatError(f"partition value {text!r} of the Delta log is not a valid {type_name}: {error}") from error
 
 
 def _convert_partition_value(text: str, type_name: str, zone: str) -> Any:
@@ -110,14 +110,14 @@ def _convert_time(text: str, zone: str | None) -> str:
     if clock is not None:
         hours, minutes, seconds = (int(part or 0) for part in clock.groups()[:3])
         if hours > 23 or minutes > 59 or seconds > 59:  # noqa: PLR2004 - the largest of each
-            raise ValueError("it is no time of a day")
+            raise ValueError("it is not a time of day")
         micros += (hours * 3600 + minutes * 60 + seconds) * 1_000_000 + int(f"{clock[4] or '':0<6}"[:6])
         rest = rest[clock.end() :]
     own = _parse_own_zone(rest.strip()) if rest.strip() else None
     if zone is not None:
         micros -= _find_offset_micros(micros, own or parse_time_zone(zone))
     if not -_LONG <= micros < _LONG:
-        raise ValueError("it is too far away")
+        raise ValueError("it is out of range")
     seconds, fraction = divmod(micros, 1_000_000)
     days, seconds = divmod(seconds, _DAY_SECONDS)
     clock_text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
@@ -129,7 +129,7 @@ def _parse_own_zone(text: str) -> dt.tzinfo:
     try:
         return parse_time_zone(text)
     except InputError as error:
-        raise ValueError(f"{text!r} is no time zone") from error
+        raise ValueError(f"{text!r} is not a time zone") from error
 
 
 def _find_offset_micros(micros: int, zone: dt.tzinfo) -> int:

@@ -49,7 +49,7 @@ class DeltaSource:
         return str(self.latest.metadata["id"])
 
     def read_whole(self) -> DeltaCommit:
-        """The state at the version as one commit that adds every file."""
+        """Reads the state at the version as one commit that adds every file."""
         snapshot = self.snapshot
         protocol, metadata = parse_protocol(snapshot.protocol), parse_metadata(snapshot.metadata)
         check_protocol(protocol)
@@ -70,7 +70,7 @@ class DeltaSource:
         return DeltaCommit(snapshot.version, snapshot.timestamp, "", adds, {}, metadata, protocol)
 
     def commits_after(self, version: int) -> list[LogFile] | None:
-        """The files of the commits after a version; None if the log no longer has all of them."""
+        """Lists the files of the commits after a version; None if the log no longer has all of them."""
         expected = list(range(version + 1, self.version + 1))
         files = self._log.list_log_files(version + 1, self.version) if expected else []
         return files if [file.version for file in files] == expected else None

@@ -40,7 +40,7 @@ OnDeltaProgress: TypeAlias = "Callable[[DeltaProgress], None]"
 
 @contextmanager
 def show_progress(title: str, listener: OnDeltaProgress | None) -> Iterator[OnDeltaProgress]:
-    """Passes progress on to the listener, or to a bar when stderr is a terminal and no one listens."""
+    """Passes progress on to the listener, or to a bar if stderr is a terminal and there is no listener."""
     if listener is not None:
         yield listener
     elif sys.stderr.isatty():

@@ -181,9 +181,9 @@ class _Builder:
         converted = plain or self._convert_nested(column["type"], column, path, full_name, inside=inside)
         if plain and not inside:
             self.leaves[path] = Leaf(number, ".".join(full_name), plain)
-        made = {"id": number, "name": column["name"], "required": not column["nullable"], "type": converted}
+        converted_field = {"id": number, "name": column["name"], "required": not column["nullable"], "type": converted}
         comment = column["metadata"].get("comment")
-        return made | ({"doc": comment} if comment else {})
+        return converted_field | ({"doc": comment} if comment else {})
 
     def _convert_primitive(self, delta_type: Any) -> str | None:
         if not isinstance(delta_type, str):

@@ -21,7 +21,7 @@ class SyncWork:
 
     Attributes:
         mode: `full`, `incremental` or `none`.
-        from_version: The Delta version of the table; None where it does not matter.
+        from_version: The Delta version of the table; None if it does not matter.
         files: The commits to apply, one after another.
         reason: Why it is this mode.
     """
@@ -57,7 +57,8 @@ def plan_sync(source: DeltaSource, handle: TableHandle | None, target: str, mode
         return SyncWork("full", None, [], "as asked")
     if synced is not None and source.version < synced:
         raise InputError(
-            f"{target} is at Delta version {synced}, after version {source.version}", hint="mode='full' takes it back"
+            f"{target} is at Delta version {synced}, after version {source.version}",
+            hint="mode='full' goes back",
         )
     files = None if deviation or synced is None else source.commits_after(synced)
     if files:
@@ -103,7 +104,7 @@ def resolve_folder(folder: str, location: str) -> str:
 
 
 def _find_deviation(handle: TableHandle, source: DeltaSource) -> str:
-    """Why the table is not as the last conversion left it; empty if it is."""
+    """Explains why the table is not as the last conversion left it; empty if it is."""
     if handle.metadata.properties.get(TABLE_ID) != source.table_id:
         return "another Delta table has taken the place of the one that it was made from"
     return "" if is_last_conversion(handle) else "its newest snapshot is not the one that the last conversion made"

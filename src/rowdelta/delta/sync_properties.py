@@ -25,5 +25,5 @@ def is_last_conversion(handle: TableHandle) -> bool:
 
 
 def find_delete_folder(metadata: TableMetadata) -> str:
-    """The folder of a table's delete files."""
+    """Finds the folder of a table's delete files."""
     return metadata.properties.get(FOLDER, f"{metadata.location.rstrip('/')}/{DEFAULT_FOLDER}")

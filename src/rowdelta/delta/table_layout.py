@@ -38,7 +38,7 @@ class Layout:
     changed: bool = field(default=False)
 
     def partition_values(self, values: Mapping[str, str | None]) -> list[Any]:
-        """A file's partition values in Iceberg's JSON form."""
+        """Returns a file's partition values in Iceberg's JSON form."""
         return [
             convert_partition_value(values.get(name), leaf.type, self.zone)
             for name, leaf in self.schema.partition.items()

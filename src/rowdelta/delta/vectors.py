@@ -150,7 +150,7 @@ class VectorCopier:
         ]
 
     def _write_positions(self, vectors: Iterator[tuple[DeletedRows, _FileWindow | None]]) -> Iterator[list[NewDelete]]:
-        """Writes one file of positions for each data file, so that each can be replaced alone."""
+        """Writes one file of positions for each data file, so that each can be replaced separately."""
         for item, window in vectors:
             positions = decode_delta_vector(item.vector, window)
             if not positions:
@@ -161,7 +161,7 @@ class VectorCopier:
 
 
 def _find_range(vector: DeletionVectorDescriptor) -> tuple[int, int]:
-    """The offset and the length of a vector in its file, with its frame."""
+    """Finds the offset and the length of a vector in its file, with its frame."""
     offset = 1 if vector.offset is None else vector.offset
     return offset, vector.size_in_bytes + FRAME_BYTES
 

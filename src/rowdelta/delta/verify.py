@@ -32,7 +32,7 @@ def check_same_rows(handle: TableHandle, root: str, version: int, mode: str) -> 
         VerificationError: The rows differ; the message shows some of them, and says that the conversion is committed.
     """
     hint = (
-        "a conversion as a whole should never differ: please report it, with the Delta log"
+        "a full conversion should never differ: please report it, with the Delta log"
         if mode == "full"
         else "convert again with mode='full'"
     )

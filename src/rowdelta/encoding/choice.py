@@ -60,7 +60,7 @@ class _Option:
 
 
 def choose_encoding(batch: DeleteBatch, *, encoding: DeleteEncoding | str | None = None) -> EncodingChoice:
-    """Choose the encoding of a batch of deletes.
+    """Chooses the encoding of a batch of deletes.
 
     Without `encoding` the table's properties decide, and what is not possible falls back to something that is, with
     the reason. With it, that encoding is used or refused.
@@ -160,7 +160,7 @@ def _list_equality_options(batch: DeleteBatch, properties: DeleteProperties) -> 
 
 
 def _prefer(batch: DeleteBatch, properties: DeleteProperties, options: list[_Option]) -> _Option:
-    """The option to prefer, by the hint, the estimate and the order of the options."""
+    """Returns the option to prefer, by the hint, the estimate and the order of the options."""
     if properties.hint == names.HINT_FULL_ROW:
         return _prefer_full_row(batch, options)
     option = _find_first_possible(batch, properties, options)
@@ -201,7 +201,7 @@ def _require(
 
 
 def _estimate_cost(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
-    """The estimated sizes as text, if the hint is `auto` and the size of the table is known."""
+    """Returns the estimated sizes as text, if the hint is `auto` and the size of the table is known."""
     if properties.hint != names.HINT_AUTO or batch.statistics.total_rows is None:
         return None
     content, count = FileContent(batch.content), batch.statistics.delete_count
@@ -216,7 +216,7 @@ def _estimate_cost(batch: DeleteBatch, properties: DeleteProperties) -> str | No
 
 
 def _find_selectivity_obstacle(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
-    """The estimator's threshold. Its byte counts only inform: they omit the work that a vector saves for readers."""
+    """Applies the estimator's threshold. Its byte counts only inform: they omit the work that readers save."""
     total = batch.statistics.total_rows
     if properties.hint != names.HINT_AUTO or total is None:
         return None

@@ -48,7 +48,7 @@ class EncodingCostEstimator:
     """
 
     def estimate_full_row_cost(self, delete_count: int, equality_types: Sequence[str] | None) -> int:
-        """The estimated bytes of the deletes as rows of a Parquet file.
+        """Estimates the bytes of the deletes as rows of a Parquet file.
 
         Examples:
             >>> EncodingCostEstimator().estimate_full_row_cost(100, ["int", "string"])
@@ -64,7 +64,7 @@ class EncodingCostEstimator:
     def estimate_deletion_vector_cost(
         self, content: FileContent, delete_count: int, equality_types: Sequence[str] | None
     ) -> int | None:
-        """The estimated bytes of the deletes as a bitmap: a byte for each, and the Puffin file around them.
+        """Estimates the bytes of the deletes as a bitmap: a byte for each, and the Puffin file around them.
 
         Returns:
             The bytes, or None where a bitmap cannot hold the key: several columns, or a type other than `long`.
@@ -79,7 +79,7 @@ class EncodingCostEstimator:
         return delete_count + PUFFIN_OVERHEAD_BYTES
 
     def estimate_field_size(self, type_name: str) -> int:
-        """The estimated bytes of one value of a type; 32 for every type without an estimate of its own.
+        """Estimates the bytes of one value of a type; 32 for every type without its own estimate.
 
         Examples:
             >>> EncodingCostEstimator().estimate_field_size("decimal(10,2)")
@@ -88,7 +88,7 @@ class EncodingCostEstimator:
         return FIELD_BYTES.get(type_name, OTHER_FIELD_BYTES)
 
     def selectivity(self, delete_count: int, total_row_count: int) -> float:
-        """The deleted share of the rows; infinite for a table without rows.
+        """Returns the deleted share of the rows; infinite for a table without rows.
 
         Examples:
             >>> EncodingCostEstimator().selectivity(600_000, 1_000_000)
@@ -105,7 +105,7 @@ class EncodingCostEstimator:
         total_row_count: int,
         equality_types: Sequence[str] | None,
     ) -> DeleteEncoding:
-        """The cheaper encoding: a deletion vector only for less than half of the rows, and only if it is smaller.
+        """Chooses a deletion vector for less than half of the rows if it is smaller, otherwise full rows.
 
         Examples:
             >>> str(EncodingCostEstimator().choose_encoding(FileContent.EQUALITY, 600_000, 1_000_000, ["long"]))

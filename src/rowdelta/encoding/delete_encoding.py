@@ -49,7 +49,7 @@ class DeleteEncoding(Enum):
         return _IDS[self]
 
     def shown(self, content: FileContent | str) -> str:
-        """The name for users. The stored name alone does not distinguish keys from positions.
+        """Returns the name for users. The stored name alone does not distinguish keys from positions.
 
         Args:
             content: `position` or `equality`.
@@ -69,7 +69,7 @@ class DeleteEncoding(Enum):
 
     @classmethod
     def from_id(cls, encoding_id: int) -> DeleteEncoding:
-        """The encoding that has this number.
+        """Returns the encoding that has this number.
 
         Raises:
             EncodingError: No encoding has this number. A newer writer may have made the file, so nothing is assumed.
@@ -79,7 +79,7 @@ class DeleteEncoding(Enum):
             <DeleteEncoding.HASH_MAP: 'hash-map'>
         """
         for encoding, known_id in _IDS.items():
-            # A bool is an int to Python, but True is no encoding id.
+            # A bool is an int to Python, but True is not an encoding id.
             if known_id == encoding_id and not isinstance(encoding_id, bool):
                 return encoding
         listed = ", ".join(f"{known_id} ({encoding})" for encoding, known_id in _IDS.items())
@@ -90,7 +90,7 @@ class DeleteEncoding(Enum):
 
     @classmethod
     def from_name(cls, name: str) -> DeleteEncoding:
-        """The encoding that has this name.
+        """Returns the encoding that has this name.
 
         Raises:
             EncodingError: No encoding has this name.
@@ -111,11 +111,11 @@ class DeleteEncoding(Enum):
 
     @classmethod
     def infer(cls, file_format: str, blob_type: str | None = None) -> DeleteEncoding:
-        """The encoding of a file whose manifest entry does not name one.
+        """Infers the encoding of a file whose manifest entry does not name one.
 
         Args:
             file_format: The format in the manifest entry, in any case.
-            blob_type: The type of the Puffin blob, where the footer was read.
+            blob_type: The type of the Puffin blob, if the footer was read.
 
         Raises:
             EncodingError: The blob is of a type that holds no deletes, or that is not known.
@@ -137,12 +137,12 @@ class DeleteEncoding(Enum):
 
     @classmethod
     def effective(cls, stored_id: int | None, file_format: str, blob_type: str | None = None) -> DeleteEncoding:
-        """The encoding that the manifest entry names, or else the inferred one.
+        """Returns the encoding that the manifest entry names, or else the inferred one.
 
         Args:
-            stored_id: The `encoding` field of the manifest entry; None where it is missing.
+            stored_id: The `encoding` field of the manifest entry; None if it is missing.
             file_format: The format in the manifest entry, in any case.
-            blob_type: The type of the Puffin blob, where the footer was read.
+            blob_type: The type of the Puffin blob, if the footer was read.
 
         Raises:
             EncodingError: The number or the blob type is unknown, or the two contradict each other.

@@ -30,7 +30,7 @@ class FileContent(str, Enum):
 
     @classmethod
     def from_name(cls, name: str) -> FileContent:
-        """The content that has this name.
+        """Returns the content that has this name.
 
         Examples:
             >>> FileContent.from_name("position").id

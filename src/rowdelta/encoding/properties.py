@@ -72,7 +72,7 @@ class DeleteProperties:
 
     @classmethod
     def from_mapping(cls, properties: Mapping[str, str], *, stacklevel: int = 2) -> DeleteProperties:
-        """Read the properties of a table; other names are ignored.
+        """Reads the properties of a table; other names are ignored.
 
         Args:
             properties: All properties of the table.
@@ -103,10 +103,10 @@ class DeleteProperties:
 
 
 def read_granularity(properties: Mapping[str, str]) -> str:
-    """Read what one position delete file of a version 2 table covers.
+    """Reads what one position delete file of a version 2 table covers.
 
     Examples:
-        >>> granularity_of({}), granularity_of({"write.delete.granularity": "PARTITION"})
+        >>> read_granularity({}), read_granularity({"write.delete.granularity": "PARTITION"})
         ('file', 'partition')
     """
     return _read_word(properties, DELETE_GRANULARITY, GRANULARITIES, GRANULARITY_FILE)

@@ -42,7 +42,7 @@ class DeleteFileFacts:
 
 
 def validate(facts: DeleteFileFacts) -> None:
-    """Refuse a delete file that no reader could apply.
+    """Refuses a delete file that no reader could apply.
 
     Raises:
         EncodingError: A rule is broken. The message says which, and names the file.
@@ -95,7 +95,7 @@ def _validate_hash_map(facts: DeleteFileFacts) -> None:
         raise _make_error(
             facts,
             "Hash map encoding requires equality deletes, got: position deletes",
-            "positions belong into a deletion vector",
+            "positions belong in a deletion vector",
         )
     if not facts.equality_field_ids:
         raise _make_error(

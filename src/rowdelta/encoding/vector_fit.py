@@ -56,7 +56,7 @@ class VectorFit:
 
 
 def fit_vector(batch: DeleteBatch, properties: DeleteProperties) -> VectorFit | str:
-    """The vector that can hold the batch, or the obstacle as text."""
+    """Finds the vector that can hold the batch, or returns the obstacle as text."""
     obstacle = _find_table_obstacle(batch, properties) or _find_key_obstacle(batch, properties)
     if obstacle is not None:
         return obstacle
@@ -73,7 +73,7 @@ def fit_vector(batch: DeleteBatch, properties: DeleteProperties) -> VectorFit | 
 
 
 def find_hash_map_obstacle(batch: DeleteBatch, properties: DeleteProperties) -> str | None:
-    """The obstacle to a hash map; None if there is none."""
+    """Finds the obstacle to a hash map; None if there is none."""
     if batch.format_version < FIRST_VERSION_WITH_PUFFIN:
         return f"format version {batch.format_version} has no Puffin delete files"
     if not properties.hash_map_enabled:
@@ -122,7 +122,7 @@ def _find_codec_obstacle(key: KeyColumn, statistics: BatchStatistics, properties
 
 
 def _find_range_obstacle(key: KeyColumn, statistics: BatchStatistics, properties: DeleteProperties) -> str | None:
-    """The sparsity limit holds for every codec and compression: a sparse set is large once it is a bitmap in memory."""
+    """Applies the limit of sparsity, for every codec and compression: a sparse set is a large bitmap in memory."""
     if statistics.cardinality == 0:
         return None
     if statistics.minimum is None or statistics.maximum is None:
@@ -138,7 +138,7 @@ def _find_range_obstacle(key: KeyColumn, statistics: BatchStatistics, properties
 
 
 def _find_needed_codec(key: KeyColumn, statistics: BatchStatistics) -> str | None:
-    """The codec that version 2 needs to hold the key; None if version 1 can hold it."""
+    """Finds the codec that version 2 needs to hold the key; None if version 1 can hold it."""
     if key.type != "long":
         return TYPE_CODECS[key.type]
     too_large = statistics.maximum is not None and statistics.maximum > LARGEST_PLAIN_LONG

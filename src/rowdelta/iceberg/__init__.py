@@ -16,7 +16,7 @@ from rowdelta.iceberg.delete_index import (
     build_delete_index,
     find_later_deletes,
     index_manifest_list,
-    partition_key,
+    make_partition_key,
 )
 from rowdelta.iceberg.expire import compare_documents, expire_all, expire_own, plan_expiry, select_own_files
 from rowdelta.iceberg.file_batches import find_live_deletes, find_live_paths
@@ -47,7 +47,7 @@ from rowdelta.iceberg.residuals import evaluate_partitions
 from rowdelta.iceberg.row_change import NewDelete, RowChange, UncommittedSnapshot, Validation, read_parent_files
 from rowdelta.iceberg.row_filter import RowFilter, build_row_filter, convert_filter
 from rowdelta.iceberg.scan_planning import find_whole_files, measure_scan
-from rowdelta.iceberg.schema import Field, Schema, ambiguous_name_error
+from rowdelta.iceberg.schema import Field, Schema, make_ambiguous_name_error
 from rowdelta.iceberg.skipping import build_skipping_filter, names_floats
 from rowdelta.iceberg.snapshot_contents import SnapshotFiles, read_listed_files, read_snapshot_files
 from rowdelta.iceberg.snapshot_reader import is_read_from_table, read_without_equality_deletes
@@ -85,7 +85,6 @@ __all__ = [
     "UncommittedSnapshot",
     "Validation",
     "add_comment",
-    "ambiguous_name_error",
     "build_delete_index",
     "build_row_filter",
     "build_skipping_filter",
@@ -121,12 +120,13 @@ __all__ = [
     "is_read_from_table",
     "list_delete_files",
     "list_partition_names",
+    "make_ambiguous_name_error",
+    "make_partition_key",
     "mark_commits",
     "may_be_live",
     "measure_scan",
     "names_floats",
     "open_with_new_columns",
-    "partition_key",
     "plan_expiry",
     "read_delete_keys",
     "read_encoding",

@@ -1,6 +1,6 @@
 """An Avro file in memory. Manifest lists and manifests are Avro files.
 
-Dates and times stay the numbers that the file holds, so that writing a file again changes nothing.
+Dates and times stay numbers, as in the file, so that rewriting a file changes nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class AvroFile:
     metadata: dict[str, str]
 
     def to_bytes(self) -> bytes:
-        """The file's bytes, with the same schema and metadata."""
+        """Returns the file's bytes, with the same schema and metadata."""
         out = io.BytesIO()
         fastavro.writer(
             out, self.schema, self.records, codec="deflate", metadata=dict(self.metadata)
@@ -56,7 +56,7 @@ class AvroFile:
         """Reads a file's bytes.
 
         Raises:
-            FormatError: They are not an Avro file. The message names `path`.
+            FormatError: The bytes are not an Avro file. The message names `path`.
         """
         try:
             with_times, stream = _remove_times(data)
@@ -76,7 +76,7 @@ def _remove_times(data: bytes) -> tuple[Any, io.BytesIO]:
         The original schema, or None if it has no dates or times; and the file with the replaced schema.
     """
     if not data.startswith(_MAGIC):
-        raise ValueError("it does not start as one")
+        raise ValueError("it does not start with the magic bytes of Avro")
     stream = io.BytesIO(data)
     header: Any = fastavro.schemaless_reader(stream, _HEADER, None)
     written = header["meta"].get(_SCHEMA, b"")
@@ -92,7 +92,7 @@ def _remove_times(data: bytes) -> tuple[Any, io.BytesIO]:
 
 
 def _remove_logical_times(schema: Any) -> Any:
-    """An Avro schema without the logical types of dates and times."""
+    """Returns an Avro schema without the logical types of dates and times."""
     if isinstance(schema, list):
         return [_remove_logical_times(part) for part in schema]
     if not isinstance(schema, dict):

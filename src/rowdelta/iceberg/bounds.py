@@ -23,9 +23,9 @@ def decode_bound(type_name: str, value: bytes | None) -> Any:
     Bounds of floating-point columns omit NaN, which is a key like any other. So they exclude nothing.
 
     Examples:
-        >>> comparable("long", (7).to_bytes(8, "little")), comparable("decimal(9, 2)", b"\xff")
+        >>> decode_bound("long", (7).to_bytes(8, "little")), decode_bound("decimal(9, 2)", b"\xff")
         (7, -1)
-        >>> print(comparable("double", bytes(8)))
+        >>> print(decode_bound("double", bytes(8)))
         None
     """
     if value is None:

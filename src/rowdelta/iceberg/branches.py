@@ -18,10 +18,10 @@ log: Final = logging.getLogger("rowdelta")
 
 
 def check_fast_forward(handle: TableHandle, branch: str, snapshot_id: int) -> None:
-    """Refuses to move a branch to a snapshot if the branch would lose commits of its own.
+    """Refuses to move a branch to a snapshot if the branch would lose its own commits.
 
     Raises:
-        InputError: The name is a tag or of no branch, or the snapshot does not descend from the branch's head.
+        InputError: The name is a tag or unknown, or the snapshot does not descend from the branch's head.
     """
     if branch in handle.metadata.tags:
         raise InputError(f"{branch!r} is a tag; only a branch can move", hint="name a branch, such as main")
@@ -65,7 +65,7 @@ def fast_forward(handle: TableHandle, branch: str, snapshot_id: int, start_id: i
             check_fast_forward(handle, branch, snapshot_id)
         return builder.setBranchSnapshot(snapshot_id, branch)
 
-    if not commit_metadata(handle, move, f"branch {branch!r} was moved"):
+    if not commit_metadata(handle, move, f"move branch {branch!r}"):
         return False
     handle.spark.catalog.refreshTable(handle.full_name)
     return True
@@ -89,7 +89,7 @@ def create_branch(handle: TableHandle, branch: str) -> None:
 def drop_branch(handle: TableHandle, name: str, *, start_id: int | None = None) -> None:
     """Removes a branch. Given the snapshot that it started at, also removes its later snapshots and their files.
 
-    It cleans up after another error, which the caller must see. So its own failure is only logged.
+    This cleans up after an error that the caller must see, so a failure here is only logged.
     """
     try:
         _remove_branch(handle, name, start_id)
@@ -104,23 +104,25 @@ def _read_message(error: Exception) -> str:
 
 
 def _remove_branch(handle: TableHandle, name: str, start_id: int | None) -> None:
-    gone: list[dict[str, Any]] = []
+    removed_snapshots: list[dict[str, Any]] = []
 
     def remove(builder: Any) -> Any | None:
-        """Changes metadata only: Iceberg's expiry needs `gc.enabled` and also expires snapshots of other branches."""
+        """Changes only metadata: Iceberg's expiry needs `gc.enabled`, and also expires snapshots of other branches."""
         if name not in handle.metadata.branches:
             return None
-        mine = set() if start_id is None else _find_own_snapshots(handle, name) - _find_ancestors(handle, start_id)
-        gone[:] = [snapshot for snapshot in handle.whole_document()["snapshots"] if snapshot["snapshot-id"] in mine]
+        own_ids = set() if start_id is None else _find_own_snapshots(handle, name) - _find_ancestors(handle, start_id)
+        removed_snapshots[:] = [
+            snapshot for snapshot in handle.read_whole_document()["snapshots"] if snapshot["snapshot-id"] in own_ids
+        ]
         metadata = handle.java_table.operations().current()
-        return builder.removeRef(name).removeSnapshots([metadata.snapshot(snapshot_id) for snapshot_id in mine])
+        return builder.removeRef(name).removeSnapshots([metadata.snapshot(snapshot_id) for snapshot_id in own_ids])
 
-    if commit_metadata(handle, remove, f"branch {name!r} was removed") and gone:
-        delete_from_storage(handle, find_added_files(handle, gone))
+    if commit_metadata(handle, remove, f"remove branch {name!r}") and removed_snapshots:
+        delete_from_storage(handle, find_added_files(handle, removed_snapshots))
 
 
 def _find_own_snapshots(handle: TableHandle, branch: str) -> set[int]:
-    """The snapshots that no other branch or tag has."""
+    """Finds the snapshots that no other branch or tag has."""
     references = handle.metadata.references
     others = [reference.snapshot_id for name, reference in references.items() if name != branch]
     shared = {ancestor_id for snapshot_id in others for ancestor_id in _find_ancestors(handle, snapshot_id)}

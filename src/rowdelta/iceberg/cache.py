@@ -1,4 +1,4 @@
-"""The one cache for data of a table that never changes: parsed manifests, footers, keys of delete files, frames."""
+"""The cache for data of a table that never changes: parsed manifests, footers, keys of delete files, frames."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class _Entry(NamedTuple, Generic[V]):
 
 
 class LruCache(Generic[K, V]):
-    """Values by key, for any number of threads. The value that was used longest ago goes first.
+    """Values by key, for any number of threads. The least recently used value is evicted first.
 
-    A value goes when the cache is full, or when it is not used while the table changes eight times. So what is live
-    stays, and a stream of changes needs no more memory with time.
+    A value is evicted when the cache is full, or when it is not used while the table changes eight times. So live data
+    stays cached, and the memory of a stream of changes does not grow over time.
 
     Args:
         capacity: The total size of the values. One value stays even if it is larger.
         measure: The size of a value; default: 1, so that `capacity` is a number of values.
-        capacity_after_change: The total size that a change of the table leaves; default: no limit of its own.
+        capacity_after_change: The total size that a change of the table leaves; default: `capacity`.
 
     Examples:
         >>> footers = LruCache[str, int](capacity=2)
@@ -73,7 +73,7 @@ class LruCache(Generic[K, V]):
         return self._size
 
     def get(self, key: K) -> V | None:
-        """The value of a key, which counts as a use; None if the cache does not have it."""
+        """Returns the value of a key, which counts as a use; None if the cache does not have it."""
         with self._lock:
             entry = self._entries.pop(key, None)
             if entry is None:
@@ -97,7 +97,7 @@ class LruCache(Generic[K, V]):
             self._remove(key)
 
     def after_change(self) -> None:
-        """Removes what was not used lately. To be called when the table has changed."""
+        """Removes values that were not used recently. Call it after each change of the table."""
         with self._lock:
             self._changes += 1
             oldest_change = self._changes - _CHANGES_WITHOUT_USE

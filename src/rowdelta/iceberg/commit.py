@@ -44,8 +44,8 @@ def commit_change(handle: TableHandle, change: RowChange) -> Snapshot:
     retries = CommitRetries(handle.metadata.properties)
     attempt = CommitAttempt(handle, change)
     try:
-        with handle.io.writing(change.contents) as wait:
-            while not attempt.succeeds(retries, wait):
+        with handle.io.write_in_background(change.contents) as wait:
+            while not attempt.try_commit(retries, wait):
                 attempt = CommitAttempt(handle, change)
     except BaseException:
         if not attempt.in_doubt and not attempt.done:

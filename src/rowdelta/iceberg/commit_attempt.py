@@ -1,4 +1,4 @@
-"""One attempt to commit a change: makes the snapshot, asks the catalog, and removes what the attempt left behind.
+"""One attempt to commit a change: makes the snapshot, asks the catalog, and cleans up after a failure.
 
 Iceberg makes the snapshot inside a transaction that is never committed. Validation, sequence numbers and manifests are
 Iceberg's own. But Iceberg's manifest writer drops the offsets of the blobs of equality delete vectors, and Iceberg can
@@ -32,7 +32,7 @@ class CommitAttempt:
     """One attempt to commit, and the metadata files that it wrote.
 
     Attributes:
-        snapshot: The snapshot, once it is made.
+        snapshot: The snapshot; None before it is made.
         done: Whether the catalog has accepted it.
         in_doubt: Whether the catalog was asked and has not answered.
         asked: Whether the catalog was asked.
@@ -48,8 +48,8 @@ class CommitAttempt:
         self.in_doubt = False
         self.asked = False
 
-    def succeeds(self, retries: CommitRetries, wait: Callable[[], object]) -> bool:
-        """Whether the commit succeeded; False if another writer was faster and another attempt is allowed.
+    def try_commit(self, retries: CommitRetries, wait: Callable[[], object]) -> bool:
+        """Tries to commit; returns False if another writer was faster and another attempt is allowed.
 
         Args:
             retries: How many attempts are left.
@@ -104,13 +104,13 @@ class CommitAttempt:
             Its JSON form, and the names of the metadata files that it needs.
         """
         handle, validation = self._handle, self._change.validation
-        made = self._stage(transaction, base, manifests)
-        snapshot = json.loads(handle.gateway.iceberg.SnapshotParser.toJson(made, False))
+        snapshot_object = self._stage(transaction, base, manifests)
+        snapshot = json.loads(handle.gateway.iceberg.SnapshotParser.toJson(snapshot_object, False))
         if self._change.operation is not None:
             snapshot["summary"]["operation"] = self._change.operation
         listing = handle.manifests.read(snapshot["manifest-list"])
-        mine = [record for record in listing.records if record["added_snapshot_id"] == snapshot["snapshot-id"]]
-        self._written += [snapshot["manifest-list"], *(record["manifest_path"] for record in mine)]
+        own_manifests = [record for record in listing.records if record["added_snapshot_id"] == snapshot["snapshot-id"]]
+        self._written += [snapshot["manifest-list"], *(record["manifest_path"] for record in own_manifests)]
         wait()
         if validation is not None and validation.further is not None:
             validation.further(UncommittedSnapshot(handle, listing, snapshot.get("parent-snapshot-id")))
@@ -121,13 +121,13 @@ class CommitAttempt:
         return snapshot, {_get_file_name(path) for path in paths}
 
     def _stage(self, transaction: Any, base: Any, manifests: VectorManifests) -> Any:
-        """Lets Iceberg make the snapshot in a transaction that is never committed, so nobody can see it."""
+        """Lets Iceberg make the snapshot in a transaction that is never committed, so that no reader sees it."""
         handle, update = self._handle, self._change.update
         if update is not None:
             update.check(handle, base)
         start = manifests.restore_offsets(base)
         if update is not None:
-            transaction = update.transaction(handle, base if start is None else start)
+            transaction = update.start_transaction(handle, base if start is None else start)
         elif start is not None:
             name, operations = handle.java_table.name(), handle.java_table.operations()
             transaction = handle.gateway.iceberg.Transactions.replaceTableTransaction(name, operations, start)
@@ -138,7 +138,7 @@ class CommitAttempt:
         return transaction.table().snapshot(handle.branch)
 
     def _make_metadata(self, base: Any, snapshot: dict[str, Any]) -> Any:
-        """The table's metadata with the snapshot as the head of the branch."""
+        """Makes the table's metadata with the snapshot as the head of the branch."""
         handle, iceberg = self._handle, self._handle.gateway.iceberg
         builder = iceberg.TableMetadata.buildFrom(base)
         if self._change.update is not None:
@@ -148,10 +148,14 @@ class CommitAttempt:
         return builder.setBranchSnapshot(iceberg.SnapshotParser.fromJson(json.dumps(snapshot)), handle.branch).build()
 
     def _list_iceberg_files(self) -> list[str]:
-        """The manifests and manifest lists that Iceberg has written so far."""
-        return [] if self._by_iceberg is None else [*self._by_iceberg.manifests(), *self._by_iceberg.lists()]
+        """Lists the manifests and manifest lists that Iceberg has written so far."""
+        return (
+            []
+            if self._by_iceberg is None
+            else [*self._by_iceberg.list_manifests(), *self._by_iceberg.list_manifest_lists()]
+        )
 
 
 def _get_file_name(path: str) -> str:
-    """The part of a metadata file's path that is unique, whatever form the folder has."""
+    """Returns the part of a metadata file's path that is unique, regardless of the form of the folder."""
     return path.rpartition("/")[2]

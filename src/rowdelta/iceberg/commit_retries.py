@@ -37,7 +37,7 @@ class CommitRetries:
         if in_doubt:
             raise CommitStateUnknownError(
                 f"the catalog did not say whether the commit took place: {read_java_message(error)}",
-                hint="look at the table's newest snapshot before you run it again; no file was removed",
+                hint="check the table's newest snapshot before you run it again; no file was removed",
             ) from error
         if not isinstance(error, LostRaceError) and read_java_name(error) != "CommitFailedException":
             raise _explain_failure(error, asked=asked) from error
@@ -55,6 +55,8 @@ def _explain_failure(error: Exception, *, asked: bool) -> RowDeltaError:
     """Translates an error. `asked` says whether the catalog was already asked to commit."""
     name, text = read_java_name(error), read_java_message(error)
     if name == "ValidationException":
-        return CommitConflictError(f"another writer changed the same data: {text}", hint="read again and run it again")
-    what = "the commit failed" if asked else "the snapshot cannot be made, nothing was committed"
+        return CommitConflictError(
+            f"another writer changed the same data: {text}", hint="run it again on the newest state"
+        )
+    what = "the commit failed" if asked else "the snapshot cannot be created; nothing was committed"
     return TableError(f"{what}: {name}: {text}")

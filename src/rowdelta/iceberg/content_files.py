@@ -51,7 +51,7 @@ class ContentFile:
     content_size_in_bytes: int | None = None
 
     def to_json(self) -> str:
-        """The form that Iceberg's `ContentFileParser` reads."""
+        """Returns the form that Iceberg's `ContentFileParser` reads."""
         content = next(name for name, value in _CONTENTS.items() if value is self.content)
         document = {
             "spec-id": self.spec_id,
@@ -106,13 +106,13 @@ class ContentFile:
 
 
 def to_java(handle: TableHandle, file: ContentFile) -> Any:
-    """Iceberg's own object for a file of this table."""
+    """Returns Iceberg's own object for a file of this table."""
     gateway = handle.gateway
     return gateway.iceberg.ContentFileParser.fromJson(gateway.json_node(file.to_json()), handle.java_table.specs())
 
 
 def from_java(handle: TableHandle, file: Any) -> ContentFile:
-    """The plain value of one of Iceberg's file objects."""
+    """Returns the plain value of one of Iceberg's file objects."""
     spec = handle.java_table.specs().get(file.specId())
     return convert_special_floats(
         handle, ContentFile.from_json(handle.gateway.iceberg.ContentFileParser.toJson(file, spec))

@@ -35,7 +35,7 @@ class NewTable:
         return bool(self._catalog.tableExists(self._identifier))
 
     def location(self, wanted: str | None = None) -> str:
-        """The folder that the catalog would give it. Nothing is created."""
+        """Returns the folder that the catalog would give the table. Nothing is created."""
         try:
             return str(self._make_builder(wanted, {}).createTransaction().table().location())
         except JavaError as error:
@@ -62,12 +62,12 @@ class NewTable:
 def _translate_error(name: str, error: Exception) -> TableError:
     error_name, text = read_java_name(error), read_java_message(error)
     if "NoSuchNamespace" in error_name:
-        return TableError(f"cannot make {name}: {text}", hint="CREATE NAMESPACE first")
+        return TableError(f"cannot create {name}: {text}", hint="CREATE NAMESPACE first")
     if "custom location" in text:
         return TableError(
-            f"cannot make {name}: {text}",
-            hint="its catalog keeps each table in a folder of its own: leave location out",
+            f"cannot create {name}: {text}",
+            hint="its catalog gives each table its own folder: omit location",
         )
     return TableError(
-        f"cannot make {name}: {error_name}: {text}", hint="is its catalog an Iceberg catalog of this session?"
+        f"cannot create {name}: {error_name}: {text}", hint="is its catalog an Iceberg catalog of this session?"
     )

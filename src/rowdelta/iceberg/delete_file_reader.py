@@ -1,6 +1,6 @@
 """Reads the rows of delete files with Iceberg's own reader, as if the files were data.
 
-The files become the only data files of a table that exists in memory alone: its schema is the key columns, with the
+The files become the only data files of a table that exists only in memory: its schema is the key columns, with the
 field ids of the real table, so that renamed, promoted and missing columns read as the Iceberg spec says.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowdelta.errors import TableError
 from rowdelta.iceberg.in_memory_table import make_static_table, read_java_table
 from rowdelta.iceberg.metadata_document import MetadataDocument
-from rowdelta.iceberg.scratch_files import scratch_folder
+from rowdelta.iceberg.scratch_files import find_scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ _POSITION_FIELDS: Final[list[dict[str, Any]]] = [
 def read_delete_keys(
     handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], field_ids: Iterable[int]
 ) -> DataFrame:
-    """The keys in some equality delete files, and the metadata column `_file`, which names the file.
+    """Reads the keys in some equality delete files, and the metadata column `_file`, which names the file.
 
     Args:
         handle: The table.
@@ -47,7 +47,7 @@ def read_delete_keys(
 
 
 def read_positions(handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry]) -> DataFrame:
-    """The `file_path` and `pos` in some position delete files."""
+    """Reads the `file_path` and `pos` in some position delete files."""
     return _read_rows(handle, files, entries, _POSITION_FIELDS)
 
 
@@ -66,7 +66,7 @@ def _read_rows(
 
 
 def _list_fields(handle: TableHandle) -> list[dict[str, Any]]:
-    """Every top-level column that the table has or had, in its newest version; the current schema counts as newest."""
+    """Lists every top-level column that the table has or had, as in the current or else the newest schema."""
     document = handle.document
     schemas = sorted(
         document["schemas"], key=lambda s: (s["schema-id"] == document["current-schema-id"], s["schema-id"])
@@ -91,7 +91,7 @@ def _prune_fields(fields: list[dict[str, Any]], wanted: set[int]) -> list[dict[s
 
 
 def find_column_path(handle: TableHandle, field_id: int) -> str:
-    """The SQL of a key column in the frame of `read_delete_keys`."""
+    """Writes the SQL of a key column in the frame of `read_delete_keys`."""
     path = _find_path(_list_fields(handle), field_id)
     if path is None:
         raise TableError(
@@ -127,8 +127,8 @@ def _write_data_manifest(handle: TableHandle, path: str, wanted: set[str]) -> tu
     metadata = {**avro.metadata, "content": "data", "partition-spec": "[]", "partition-spec-id": "0"}
     data = replace(avro, schema=schema, records=records, metadata=metadata).to_bytes()
     name = uuid.uuid5(handle.scratch.namespace, f"{path}#{sorted(wanted)}")
-    location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
-    handle.scratch.keep(location, data)
+    location = f"{find_scratch_folder(handle)}/rowdelta-{name}-m0.avro"
+    handle.scratch.write(location, data)
     return location, len(data), len(records)
 
 
@@ -152,6 +152,6 @@ def _make_list_record(manifest: dict[str, Any], location: str, size: int, count:
 
 
 def _describe_files(handle: TableHandle, files: SnapshotFiles, fields: Sequence[Mapping[str, Any]]) -> MetadataDocument:
-    """The metadata of an unpartitioned table with these columns and this snapshot alone."""
+    """Builds the metadata of an unpartitioned table with these columns and only this snapshot."""
     document = MetadataDocument(handle.document).set_format_version(2).replace_schemas(fields).remove_partitioning()
-    return document.keep_snapshot(handle.snapshot_document(files.snapshot.id))
+    return document.keep_snapshot(handle.read_snapshot_document(files.snapshot.id))

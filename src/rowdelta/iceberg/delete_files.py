@@ -41,7 +41,7 @@ SCHEMA: Final = pa.schema(
 
 
 def list_delete_files(handle: TableHandle, snapshot_id: int | None = None) -> DataFrame:
-    """The live delete files of a snapshot (default: the head of the handle's branch).
+    """Lists the live delete files of a snapshot (default: the head of the handle's branch).
 
     Columns: `path`, `content` (position or equality), `encoding`, `records`, `bytes` (of the blob where several share
     a file), `sequence`, `partition` (null: not bound to one), `applies_to` (data files that may hold a matching row, by
@@ -52,7 +52,7 @@ def list_delete_files(handle: TableHandle, snapshot_id: int | None = None) -> Da
     inventory = DeleteFileIndex(handle.metadata, [], []) if snapshot is None else build_delete_index(handle, snapshot)
     rows = [
         _make_row(handle, delete, len(matched))
-        for delete, matched in zip(inventory.deletes, inventory.matches(), strict=True)
+        for delete, matched in zip(inventory.deletes, inventory.match_files(), strict=True)
     ]
     rows.sort(key=lambda row: (row["sequence"], row["path"], row["content_offset"] or 0))
     return make_frame_from_arrow(handle.spark, pa.Table.from_pylist(rows, SCHEMA))
@@ -80,7 +80,7 @@ def _make_row(handle: TableHandle, delete: LiveDelete, applies_to: int) -> dict[
 
 
 def read_encoding(handle: TableHandle, entry: DeleteEntry) -> DeleteEncoding:
-    """The encoding of a delete file. Where its manifest no longer has it, the footer of the Puffin file does."""
+    """Reads the encoding of a delete file; if its manifest no longer has it, from the footer of the Puffin file."""
     unknown = entry.is_vector and entry.encoding_id is None
     return entry.encoding(
         read_only_blob_metadata(handle, entry.path, entry.file_size_in_bytes).type if unknown else None
@@ -88,7 +88,7 @@ def read_encoding(handle: TableHandle, entry: DeleteEntry) -> DeleteEncoding:
 
 
 def format_partition(metadata: TableMetadata, spec_id: int, partition: tuple[Any, ...]) -> str | None:
-    """`region=EU/day=2024-01-01`, with the fields of the file's own spec; None where the spec has none."""
+    """`region=EU/day=2024-01-01`, with the fields of the file's own spec; None if the spec has none."""
     spec = metadata.specs[spec_id]
     if spec.is_unpartitioned:
         return None
@@ -97,6 +97,6 @@ def format_partition(metadata: TableMetadata, spec_id: int, partition: tuple[Any
 
 
 def _list_key_names(metadata: TableMetadata, entry: DeleteEntry) -> list[str] | None:
-    """The names of the equality columns; the id of a dropped column."""
+    """Lists the names of the equality columns; the id of a dropped column."""
     columns = metadata.schema.by_id
     return [columns[i].name if i in columns else f"#{i}" for i in entry.equality_ids] or None

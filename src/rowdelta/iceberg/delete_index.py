@@ -1,8 +1,8 @@
-"""Which deletes may apply to which data files of a snapshot, from manifests alone.
+"""Finds which deletes may apply to which data files of a snapshot; reads only manifests.
 
 The rules are those of Iceberg's delete index: sequence numbers, partition scope, paths, bounds and null counts. Files
-are grouped by scope and sorted by age, and the bounds of a group are compared as arrays of ranks. So a delete costs a
-few passes over the files of its own scope that are old enough.
+are grouped by scope and sorted by age, and the bounds of a group are compared as arrays of ranks. So each delete
+costs only a few passes over the older files in its scope.
 """
 
 from __future__ import annotations
@@ -49,23 +49,23 @@ class DeleteFileIndex:
         self._with_vector[[index for index in vectors if index is not None]] = True
         self._ranked: dict[int, RankedColumn] = {}
 
-    def matches(self) -> Iterator[npt.NDArray[np.int64]]:
-        """For each delete, in order, the indices of the data files that it may apply to."""
+    def match_files(self) -> Iterator[npt.NDArray[np.int64]]:
+        """Yields the indices of the data files that each delete may apply to, in the order of the deletes."""
         for delete in self.deletes:
             if delete.entry.content is FileContent.EQUALITY:
                 yield self._match_equality(delete)
             else:
                 yield self._match_positions(delete.entry)
 
-    def applicable(self) -> Iterator[tuple[DeleteEntry, npt.NDArray[np.int64]]]:
-        """Each delete with the indices of the data files that it may apply to."""
-        return zip((delete.entry for delete in self.deletes), self.matches(), strict=True)
+    def match_entries(self) -> Iterator[tuple[DeleteEntry, npt.NDArray[np.int64]]]:
+        """Pairs each delete with the indices of the data files that it may apply to."""
+        return zip((delete.entry for delete in self.deletes), self.match_files(), strict=True)
 
     def _group_by_partition(self) -> dict[Any, npt.NDArray[np.int64]]:
-        """The data files of each partition, oldest first."""
+        """Groups the data files by partition, oldest first."""
         members: dict[Any, list[int]] = defaultdict(list)
         for index in self._order.tolist():
-            members[partition_key(self.data[index].spec_id, self.data[index].partition)].append(index)
+            members[make_partition_key(self.data[index].spec_id, self.data[index].partition)].append(index)
         return {place: np.array(indices, dtype=np.int64) for place, indices in members.items()}
 
     def _keep_older(self, members: npt.NDArray[np.int64], sequence_number: int, side: Any) -> npt.NDArray[np.int64]:
@@ -77,7 +77,7 @@ class DeleteFileIndex:
             index = self._paths.get(entry.referenced_data_file)
             candidates = nothing if index is None else np.array([index], dtype=np.int64)
         else:
-            candidates = self._scopes.get(partition_key(entry.spec_id, entry.partition), nothing)
+            candidates = self._scopes.get(make_partition_key(entry.spec_id, entry.partition), nothing)
         candidates = self._keep_older(candidates, entry.sequence_number, "right")
         # A deletion vector replaces the position deletes of its file.
         return candidates if entry.is_deletion_vector else candidates[~self._with_vector[candidates]]
@@ -85,7 +85,7 @@ class DeleteFileIndex:
     def _match_equality(self, delete: LiveDelete) -> npt.NDArray[np.int64]:
         entry = delete.entry
         everywhere = entry.spec_id in self._global_specs
-        place = partition_key(entry.spec_id, entry.partition)
+        place = make_partition_key(entry.spec_id, entry.partition)
         candidates = self._order if everywhere else self._scopes.get(place, np.empty(0, dtype=np.int64))
         candidates = self._keep_older(candidates, entry.sequence_number, "left")
         for field_id in entry.equality_ids:
@@ -100,13 +100,11 @@ class DeleteFileIndex:
         return self._ranked[column.id]
 
 
-def partition_key(spec_id: int, partition: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A partition of a spec as a key.
-
-    A NaN is itself.
+def make_partition_key(spec_id: int, partition: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Makes a hashable key of a partition of a spec; a NaN equals itself.
 
     Examples:
-        >>> scope(0, (2, float("nan"), None))
+        >>> make_partition_key(0, (2, float("nan"), None))
         (0, 2, 'NaN', None)
     """
     return (spec_id, *map(_make_comparable, partition))
@@ -137,26 +135,26 @@ def index_manifest_list(handle: TableHandle, listing: AvroFile) -> DeleteFileInd
 
 
 def find_later_deletes(
-    handle: TableHandle, read: SnapshotFiles, newer: SnapshotFiles, paths: Collection[str]
+    handle: TableHandle, older: SnapshotFiles, newer: SnapshotFiles, paths: Collection[str]
 ) -> list[DeleteEntry]:
-    """Deletes of a newer snapshot that came after an older one, and may apply to some data files of the older one.
+    """Finds deletes that a newer snapshot adds to an older one, and that may apply to some data files of the older one.
 
-    A rewritten delete keeps its age, so it did not come after.
+    A rewritten delete keeps its age, so it does not count as added.
 
     Args:
         handle: The table.
-        read: The older snapshot.
+        older: The older snapshot.
         newer: The newer snapshot.
         paths: The data files.
     """
-    age = read.snapshot.sequence_number
+    age = older.snapshot.sequence_number
     manifests = [manifest for manifest in newer.listing.records if (manifest.get("sequence_number") or 0) > age]
     deletes = [delete for delete in read_live_deletes(handle, manifests) if delete.entry.sequence_number > age]
     if not deletes:
         return []
     matches = DeleteFileIndex(
-        handle.metadata, read_live_data(handle, read.listing.records, deletes, paths), deletes
-    ).matches()
+        handle.metadata, read_live_data(handle, older.listing.records, deletes, paths), deletes
+    ).match_files()
     # The handle's metadata may be older than a partition spec. Where a delete of that spec applies is then unknown.
     return [
         delete.entry

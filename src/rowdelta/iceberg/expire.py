@@ -69,10 +69,10 @@ class Expiry:
 
 
 def plan_expiry(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> tuple[Expiry, ExpiredFiles]:
-    """What an expiry would remove; nothing is committed, and nothing is written."""
+    """Plans what an expiry would remove; commits and writes nothing."""
     transaction = _expire_in_transaction(handle, older_than_ms, retain_last)
     after = read_metadata_document(handle.gateway, transaction.table().operations().current())
-    before = handle.whole_document()
+    before = handle.read_whole_document()
     return compare_documents(before, after), find_expired_files(handle, before, after)
 
 
@@ -110,7 +110,7 @@ def expire_own(
     retain_last: int | None,
     folders: Sequence[str],
 ) -> ExpiredFiles:
-    """Expires snapshots of a table whose data files belong to someone else.
+    """Expires snapshots of a table whose data files belong to another table.
 
     `before` is the metadata with every snapshot. The files to remove are metadata and delete files in the table's own
     folders, never data files.
@@ -121,21 +121,21 @@ def expire_own(
     except JavaError as error:
         raise _translate_error(error) from error
     handle.refresh()
-    after = handle.whole_document()
+    after = handle.read_whole_document()
     return select_own_files(find_expired_files(handle, before, after), folders)
 
 
 def select_own_files(files: ExpiredFiles, folders: Sequence[str]) -> ExpiredFiles:
-    """The files in some folders that are not data."""
+    """Selects the files in some folders that are not data."""
 
-    def mine(paths: Iterable[str]) -> tuple[str, ...]:
+    def select(paths: Iterable[str]) -> tuple[str, ...]:
         return tuple(path for path in paths if any(is_under(folder, path) for folder in folders))
 
     return ExpiredFiles(
-        deletes={path: files.deletes[path] for path in mine(files.deletes)},
-        manifests=mine(files.manifests),
-        manifest_lists=mine(files.manifest_lists),
-        statistics=mine(files.statistics),
+        deletes={path: files.deletes[path] for path in select(files.deletes)},
+        manifests=select(files.manifests),
+        manifest_lists=select(files.manifest_lists),
+        statistics=select(files.statistics),
     )
 
 
@@ -154,9 +154,9 @@ def _remove_scheme(path: str) -> str:
 
 
 def _expire_in_transaction(handle: TableHandle, older_than_ms: int | None, retain_last: int | None) -> Any:
-    """An uncommitted transaction that expires snapshots and leaves every file where it is.
+    """Makes an uncommitted transaction that expires snapshots and removes no file.
 
-    Iceberg refuses to expire where garbage collection is off, so it is on for the length of the transaction.
+    Iceberg refuses to expire if garbage collection is off, so the transaction turns it on.
     """
     setting = handle.metadata.properties.get(GC_ENABLED)
     transaction = handle.java_table.newTransaction()
@@ -177,7 +177,7 @@ def _expire_in_transaction(handle: TableHandle, older_than_ms: int | None, retai
 
 
 def compare_documents(before: dict[str, Any], after: dict[str, Any]) -> Expiry:
-    """The snapshots and references that a later state of the metadata no longer has."""
+    """Finds the snapshots and references that a later state of the metadata no longer has."""
     remaining = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
     return Expiry(
         tuple(s["snapshot-id"] for s in before.get("snapshots", []) if s["snapshot-id"] not in remaining),
@@ -186,12 +186,12 @@ def compare_documents(before: dict[str, Any], after: dict[str, Any]) -> Expiry:
 
 
 def find_expired_files(handle: TableHandle, before: dict[str, Any], after: dict[str, Any]) -> ExpiredFiles:
-    """The files that removed snapshots needed and that no remaining snapshot can reach."""
+    """Finds the files that removed snapshots needed and that no remaining snapshot can reach."""
     kept_ids = {snapshot["snapshot-id"] for snapshot in after.get("snapshots", [])}
-    gone = [s for s in before.get("snapshots", []) if s["snapshot-id"] not in kept_ids]
-    gone_manifests = _read_manifest_lists(handle, gone)
-    kept_manifests = _read_manifest_lists(handle, after.get("snapshots", [])) if gone_manifests else {}
-    only_gone = {path: manifest for path, manifest in gone_manifests.items() if path not in kept_manifests}
+    removed_snapshots = [s for s in before.get("snapshots", []) if s["snapshot-id"] not in kept_ids]
+    removed_manifests = _read_manifest_lists(handle, removed_snapshots)
+    kept_manifests = _read_manifest_lists(handle, after.get("snapshots", [])) if removed_manifests else {}
+    only_gone = {path: manifest for path, manifest in removed_manifests.items() if path not in kept_manifests}
     data: dict[str, int] = {}
     deletes: dict[str, int] = {}
     for manifest in only_gone.values():
@@ -205,20 +205,22 @@ def find_expired_files(handle: TableHandle, before: dict[str, Any], after: dict[
         data=data,
         deletes=deletes,
         manifests=tuple(only_gone),
-        manifest_lists=tuple({s["manifest-list"] for s in gone if "manifest-list" in s} - kept_lists),
+        manifest_lists=tuple({s["manifest-list"] for s in removed_snapshots if "manifest-list" in s} - kept_lists),
         statistics=tuple(sorted(_list_statistics(before) - _list_statistics(after))),
     )
 
 
-def find_added_files(handle: TableHandle, gone: Sequence[dict[str, Any]]) -> list[str]:
-    """The files that removed snapshots added, metadata included, unless a later snapshot still needs them.
+def find_added_files(handle: TableHandle, removed_snapshots: Sequence[dict[str, Any]]) -> list[str]:
+    """Finds the files that removed snapshots added, metadata included, unless a later snapshot still needs them.
 
     Older snapshots cannot refer to these files, so they are not read.
     """
-    ids = {snapshot["snapshot-id"] for snapshot in gone}
-    oldest = min(snapshot.get("sequence-number", 0) for snapshot in gone)
-    later = [s for s in handle.whole_document().get("snapshots", []) if s.get("sequence-number", 0) >= oldest]
-    added = {path: m for path, m in _read_manifest_lists(handle, gone).items() if m["added_snapshot_id"] in ids}
+    ids = {snapshot["snapshot-id"] for snapshot in removed_snapshots}
+    oldest = min(snapshot.get("sequence-number", 0) for snapshot in removed_snapshots)
+    later = [s for s in handle.read_whole_document().get("snapshots", []) if s.get("sequence-number", 0) >= oldest]
+    added = {
+        path: m for path, m in _read_manifest_lists(handle, removed_snapshots).items() if m["added_snapshot_id"] in ids
+    }
     files = {
         record["data_file"]["file_path"]
         for path in added
@@ -229,7 +231,7 @@ def find_added_files(handle: TableHandle, gone: Sequence[dict[str, Any]]) -> lis
         added.pop(path, None)
         if (manifest.get("sequence_number") or 0) >= oldest:
             files -= _read_live_files(handle, manifest).keys()
-    return [*files, *added, *(snapshot["manifest-list"] for snapshot in gone)]
+    return [*files, *added, *(snapshot["manifest-list"] for snapshot in removed_snapshots)]
 
 
 def _read_manifest_lists(handle: TableHandle, snapshots: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:

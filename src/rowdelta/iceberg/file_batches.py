@@ -51,13 +51,13 @@ def pass_files(gateway: Gateway, delta: Any, method: str, files: Sequence[Conten
 
 
 def _compose_parser(handles: MethodHandles, method: str) -> Any:
-    """A method of `RowDelta` that takes the JSON of a file, and the specs, instead of the file."""
+    """Composes a method of `RowDelta` that takes the JSON of a file, and the specs, instead of the file."""
     parse = handles.method(_PARSER, "fromJson", NODE, "java.util.Map")
     return handles.with_result(handles.method(_ROW_DELTA, method, _ARGUMENTS[method]), 1, parse)
 
 
 def find_live_paths(handle: TableHandle, paths: Collection[str]) -> set[str]:
-    """Which of some data files are live in the newest snapshot. Only the paths are read from the manifests."""
+    """Finds which of some data files are live in the newest snapshot. Only the paths are read from the manifests."""
     head = handle.java_table.snapshot(handle.branch)
     if head is None or not paths:
         return set()
@@ -71,7 +71,7 @@ def find_live_paths(handle: TableHandle, paths: Collection[str]) -> set[str]:
 
 
 def find_live_deletes(handle: TableHandle, paths: Collection[str]) -> list[ContentFile]:
-    """The delete files of the newest snapshot that each refer to one of some data files."""
+    """Finds the delete files of the newest snapshot that each refer to one of some data files."""
     head = handle.java_table.snapshot(handle.branch)
     if head is None or not paths:
         return []
@@ -91,7 +91,7 @@ def find_live_deletes(handle: TableHandle, paths: Collection[str]) -> list[Conte
 
 
 def _list_manifests(handle: TableHandle, listed: Callable[[Any], Any]) -> list[Any]:
-    """The manifests that a method of a snapshot returns."""
+    """Lists the manifests that a method of a snapshot returns."""
     try:
         return handle.gateway.members(listed(handle.java_table.io()))
     except JavaError as error:

@@ -33,19 +33,19 @@ class FileIO:
         self._gateway = gateway
 
     @property
-    def kind(self) -> str:
+    def class_name(self) -> str:
         """The class of the FileIO."""
         return str(self._io.getClass().getName())
 
     def size(self, path: str) -> int:
-        """The length of a file in bytes."""
+        """Returns the length of a file in bytes."""
         try:
             return int(self._io.newInputFile(path).getLength())
         except Py4JJavaError as error:
             raise _make_read_error(path, error) from error
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        """A file's bytes, or a range of them; a range beyond the end is an error."""
+        """Reads a file's bytes, or a range of them; a range beyond the end is an error."""
         try:
             stream = self._io.newInputFile(path).newStream()
             try:
@@ -64,7 +64,7 @@ class FileIO:
         return data
 
     def write(self, path: str, data: bytes) -> None:
-        """Writes a new file, whole or not at all; one that exists is an error, and stays."""
+        """Writes a new file atomically. An existing file is an error, and does not change."""
         try:
             stream = self._io.newOutputFile(path).create()
         except Py4JJavaError as error:
@@ -86,8 +86,8 @@ class FileIO:
             raise
 
     @contextmanager
-    def writing(self, contents: Mapping[str, bytes]) -> Iterator[Callable[[], object]]:
-        """Writes new files while the caller does something else.
+    def write_in_background(self, contents: Mapping[str, bytes]) -> Iterator[Callable[[], object]]:
+        """Writes new files in the background.
 
         Yields a function that returns when all files are written, and raises the error of one that is not. After the
         block no file is still being written, unless an interrupt did not wait for it.
@@ -96,24 +96,24 @@ class FileIO:
             yield collect
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Removes files. One that does not exist is not an error."""
+        """Removes files. A missing file is not an error."""
         for path in paths:
             self._delete(path)
 
     def discard(self, paths: Iterable[str]) -> int:
-        """Removes files that nothing refers to. One that cannot be removed is an orphan, not an error.
+        """Removes files that nothing refers to. A file that cannot be removed becomes an orphan; that is not an error.
 
         Returns:
             How many files were removed.
         """
-        gone = 0
+        removed = 0
         for path in paths:
             try:
                 self._delete(path)
-                gone += 1
+                removed += 1
             except TableError as error:  # noqa: PERF203 - each file for itself
-                log.warning("a file that is not needed stays behind: %s", error.message)
-        return gone
+                log.warning("a file that is no longer needed cannot be removed: %s", error.message)
+        return removed
 
     def _delete(self, path: str) -> None:
         try:
@@ -123,7 +123,7 @@ class FileIO:
                 raise TableError(f"cannot delete {path}: {_describe_error(error)}") from error
 
     def source(self, path: str, size: int | None = None) -> FileSource:
-        """The file as a source of byte ranges, for a Puffin reader."""
+        """Opens the file as a source of byte ranges, for a Puffin reader."""
         return FileSource(self, path, self.size(path) if size is None else size)
 
 
@@ -136,7 +136,7 @@ class FileSource:
         self.size = size
 
     def read(self, offset: int, length: int) -> bytes:
-        """The bytes of a range."""
+        """Reads the bytes of a range."""
         return self._io.read(self.path, offset, length)
 
 
@@ -155,9 +155,9 @@ def read_in_pieces(stream: Any, length: int | None = None) -> bytes:
 
 
 def run_in_parallel(read: Callable[[X], Y], items: Sequence[X]) -> list[Y]:
-    """Reads or writes several small files at once: each waits for storage, not for the processor.
+    """Reads or writes several small files in parallel: each waits for storage, not for the processor.
 
-    After an error, no other file is still being read or written, unless an interrupt did not wait for it.
+    When it raises an error, no other file is still being read or written, unless an interrupt did not wait for it.
 
     Examples:
         >>> run_in_parallel(len, ["one", "three"])

@@ -1,4 +1,4 @@
-"""Tables that exist in memory alone, and the frames that read them."""
+"""Makes tables that exist only in memory, and frames that read them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pin_to_branch(handle: TableHandle, metadata: Any) -> Any:
 
 
 def make_static_table(handle: TableHandle, document: MetadataDocument, listing: AvroFile) -> Any:
-    """A table that exists in memory alone, from its metadata and the manifest list of its only snapshot."""
+    """Makes a table that exists only in memory, from its metadata and the manifest list of its only snapshot."""
     iceberg, table = handle.gateway.iceberg, handle.java_table
     location = f"rowdelta-{uuid.uuid4()}.avro"
     document = document.replace_manifest_list(document.current_snapshot_id, location)
@@ -43,12 +43,12 @@ def make_static_table(handle: TableHandle, document: MetadataDocument, listing: 
 
 
 def read_java_table(handle: TableHandle, table: Any) -> DataFrame:
-    """A DataFrame over any of Iceberg's table objects, committed or not."""
+    """Makes a DataFrame over any of Iceberg's table objects, committed or not."""
     return read_spark_table(handle, handle.gateway.iceberg.spark.source.SparkTable(table))
 
 
 def read_spark_table(handle: TableHandle, spark_table: Any) -> DataFrame:
-    """A DataFrame over a table object of Iceberg's Spark integration."""
+    """Makes a DataFrame over a table object of Iceberg's Spark integration."""
     gateway = handle.gateway
     spark_sql = gateway.jvm.org.apache.spark.sql
     v2 = spark_sql.execution.datasources.v2

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ColumnMetrics:
-    """The metrics of one column in a manifest entry; None where the entry has none."""
+    """The metrics of one column in a manifest entry; None if the entry has none."""
 
     lower: bytes | None = None
     upper: bytes | None = None
@@ -60,7 +60,7 @@ class LiveDelete:
 
 
 def read_live_deletes(handle: TableHandle, manifests: Iterable[dict[str, Any]]) -> list[LiveDelete]:
-    """The live files of the delete manifests among some manifests, given as their records in the manifest list."""
+    """Reads the live files of the delete manifests among some manifests, given as their records in the list."""
     return [
         LiveDelete(
             parse_delete_entry(record, manifest),
@@ -79,7 +79,7 @@ def read_live_data(
     deletes: Iterable[LiveDelete],
     paths: Collection[str] | None = None,
 ) -> list[LiveData]:
-    """The live files of the data manifests among some manifests.
+    """Reads the live files of the data manifests among some manifests.
 
     Args:
         handle: The table.
@@ -121,7 +121,7 @@ def _parse_data_file(record: dict[str, Any], manifest: dict[str, Any], columns: 
 
 
 def _read_key_metrics(file: dict[str, Any]) -> dict[int, ColumnMetrics]:
-    """The metrics of the equality columns of a delete file."""
+    """Reads the metrics of the equality columns of a delete file."""
     return _read_metrics(file, file.get("equality_ids") or ())
 
 

@@ -29,7 +29,7 @@ def explain_load_error(spark: SparkSession, name: str, error: Exception) -> Tabl
 
 
 def _suggest_table(spark: SparkSession, name: str) -> str:
-    """The nearest names, of the table in its namespace, or else of the namespace in its catalog."""
+    """Suggests the nearest names: of the table in its namespace, or else of the namespace in its catalog."""
     namespace, _, table = name.rpartition(".")
     tables = _list_names(spark, f"SHOW TABLES IN {namespace}" if namespace else "SHOW TABLES", "tableName")
     if tables is not None:
@@ -60,11 +60,11 @@ def _suggest_catalog(parts: list[str], available: list[str]) -> str:
         choices = _join_choices("", [".".join([catalog, *parts]) for catalog in available[:3]])
         return f"names start with a catalog: {choices}"
     catalogs = _join_examples(available, "catalogs")
-    return f"{parts[0]!r} is no catalog of this session, which has {catalogs} (spark.sql.catalog.*)"
+    return f"{parts[0]!r} is not a catalog of this session, which has {catalogs} (spark.sql.catalog.*)"
 
 
 def _list_catalogs(spark: SparkSession) -> list[str]:
-    """The catalogs of the session, but for those that Spark and Iceberg make for themselves."""
+    """Lists the catalogs of the session, except those that Spark and Iceberg create for themselves."""
     names = {key.split(".")[3] for key in spark.conf.getAll if key.startswith("spark.sql.catalog.")}
     return sorted(names - _IMPLICIT_CATALOGS)
 

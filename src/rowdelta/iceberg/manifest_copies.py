@@ -1,4 +1,4 @@
-"""Copies of manifests and manifest lists that name some of their files only."""
+"""Copies manifests and manifest lists with only some of their files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg.manifest_entries import DELETED, EQUALITY, EXISTING
-from rowdelta.iceberg.scratch_files import scratch_folder
+from rowdelta.iceberg.scratch_files import find_scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -23,7 +23,7 @@ _FIRST_ROW_ID_OF_FILE: Final = {**_FIRST_ROW_ID, "field-id": 142}
 
 
 def copy_listing(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[str] | None) -> AvroFile:
-    """The manifest list without equality deletes, and with the row ids that make Iceberg return sequence numbers."""
+    """Copies the manifest list without equality deletes, and with row ids, so that Iceberg returns sequence numbers."""
     hidden = {entry.manifest_path for entry in files.equality_deletes}
     schema = copy.deepcopy(files.listing.schema)
     if all(column["name"] != "first_row_id" for column in schema["fields"]):
@@ -46,22 +46,22 @@ def copy_listing(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[st
 
 
 def _copy_position_deletes(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, Any] | None:
-    """A copy of a delete manifest with its position deletes only; None if it has none."""
-    if all(entry.content is FileContent.EQUALITY for entry in handle.manifests.deletes(manifest)):
+    """Copies a delete manifest with only its position deletes; None if it has none."""
+    if all(entry.content is FileContent.EQUALITY for entry in handle.manifests.read_deletes(manifest)):
         return None
     avro = handle.manifests.read(manifest["manifest_path"])
     positions = [record for record in avro.records if record["data_file"]["content"] != EQUALITY]
     # Iceberg reads manifests when a query is planned, so this copy stays until the process ends.
     name = uuid.uuid5(handle.scratch.namespace, manifest["manifest_path"])
-    location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
+    location = f"{find_scratch_folder(handle)}/rowdelta-{name}-m0.avro"
     data = replace(avro, records=positions).to_bytes()
-    handle.scratch.keep(location, data)
+    handle.scratch.write(location, data)
     return {**manifest, "manifest_path": location, "manifest_length": len(data)}
 
 
 def _copy_data_files(handle: TableHandle, manifest: dict[str, Any], only: AbstractSet[str]) -> dict[str, Any] | None:
-    """A data manifest, given as its record in the manifest list, with some of its files; None if it has none."""
-    live = handle.manifests.data(manifest)
+    """Copies a data manifest, given as its record in the list, with some of its files; None if it has none."""
+    live = handle.manifests.read_data(manifest)
     wanted = sum(entry.path in only for entry in live)
     if wanted in {0, len(live)}:
         return manifest if wanted else None
@@ -76,15 +76,15 @@ def _copy_data_files(handle: TableHandle, manifest: dict[str, Any], only: Abstra
     ]
     paths = sorted(record["data_file"]["file_path"] for record in selected)
     name = uuid.uuid5(handle.scratch.namespace, "\n".join([manifest["manifest_path"], str(first), *paths]))
-    location = f"{scratch_folder(handle)}/rowdelta-{name}-m0.avro"
+    location = f"{find_scratch_folder(handle)}/rowdelta-{name}-m0.avro"
     data = replace(avro, records=selected).to_bytes()
-    handle.scratch.keep(location, data, passing=True)
+    handle.scratch.write(location, data, for_action=True)
     counts = {"added_files_count": 0, "existing_files_count": len(selected), "deleted_files_count": 0}
     return {**manifest, **counts, "manifest_path": location, "manifest_length": len(data)}
 
 
 def _add_row_ids(avro: AvroFile, first: int | None) -> AvroFile:
-    """Writes the id of the first row to the live files of a data manifest, which would inherit it one after the other.
+    """Writes the first row id of each live file into a data manifest; in the original, the files inherit these ids.
 
     Args:
         avro: The manifest.
@@ -108,6 +108,6 @@ def _add_row_ids(avro: AvroFile, first: int | None) -> AvroFile:
 
 
 def _read_sequence_numbers(record: dict[str, Any], sequence_number: int) -> dict[str, Any]:
-    """The sequence numbers of an entry, where its manifest has the fields."""
+    """Reads the sequence numbers of an entry, if its manifest has the fields."""
     names = [name for name in ("sequence_number", "file_sequence_number") if name in record]
     return {name: sequence_number if record[name] is None else record[name] for name in names}

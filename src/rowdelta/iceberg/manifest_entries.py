@@ -56,7 +56,7 @@ class DeleteEntry:
         return self.content is FileContent.POSITION and self.file_format == "PUFFIN"
 
     def encoding(self, blob_type: str | None = None) -> DeleteEncoding:
-        """The encoding of the file, by the entry or by the file's format and blob. A contradiction is an error."""
+        """Returns the encoding of the file, by the entry or by its format and blob. A contradiction is an error."""
         return DeleteEncoding.effective(self.encoding_id, self.file_format, blob_type)
 
 
@@ -72,7 +72,7 @@ class DataEntry:
 
 
 def parse_entries(avro: AvroFile, manifest: dict[str, Any], parse: Any) -> list[Any]:
-    """The live entries of a manifest, given as its record in the manifest list."""
+    """Parses the live entries of a manifest, given as its record in the manifest list."""
     try:
         return [parse(record, manifest) for record in avro.records if record["status"] != DELETED]
     except KeyError as error:
@@ -89,7 +89,7 @@ def may_be_live(manifest: dict[str, Any]) -> bool:
 
 
 def read_data_sequence_number(record: dict[str, Any], manifest: dict[str, Any]) -> int:
-    """The data sequence number of an entry, inherited from its manifest if it has none."""
+    """Reads the data sequence number of an entry, inherited from its manifest if it has none."""
     number = record.get("sequence_number")
     if number is not None:
         return int(number)
@@ -97,12 +97,12 @@ def read_data_sequence_number(record: dict[str, Any], manifest: dict[str, Any]) 
         return int(manifest.get("sequence_number") or 0)
     raise TableError(
         f"an existing entry of {manifest['manifest_path']} has no sequence number",
-        hint="the manifest was not written as the Iceberg spec says; which deletes apply cannot be known",
+        hint="the manifest was not written as the Iceberg spec says; it is unknown which deletes apply",
     )
 
 
 def read_spec_id(manifest: dict[str, Any]) -> int:
-    """The partition spec of all files of a manifest, given as its record in the manifest list.
+    """Reads the partition spec of all files of a manifest, given as its record in the manifest list.
 
     The field is required in every format version, and 0 is a spec like any other.
     """
@@ -110,18 +110,18 @@ def read_spec_id(manifest: dict[str, Any]) -> int:
     if spec_id is None:
         raise TableError(
             f"manifest {manifest['manifest_path']} has no partition spec in its manifest list",
-            hint="the manifest list is damaged; which deletes apply cannot be known",
+            hint="the manifest list is damaged; it is unknown which deletes apply",
         )
     return int(spec_id)
 
 
 def parse_delete_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DeleteEntry:
-    """An entry of a delete manifest, given as its records in the manifest and in the manifest list."""
+    """Parses an entry of a delete manifest, given as its records in the manifest and in the manifest list."""
     file = record["data_file"]
     content = FileContent.EQUALITY if file["content"] == EQUALITY else FileContent.POSITION
     equality_ids = tuple(file.get("equality_ids") or ())
     if content is FileContent.EQUALITY and not equality_ids:
-        raise TableError(f"equality delete {file['file_path']} has no equality_ids", hint="its key cannot be known")
+        raise TableError(f"equality delete {file['file_path']} has no equality_ids", hint="its key is unknown")
     return DeleteEntry(
         path=file["file_path"],
         content=content,
@@ -141,12 +141,12 @@ def parse_delete_entry(record: dict[str, Any], manifest: dict[str, Any]) -> Dele
 
 
 def read_partition(file: dict[str, Any]) -> tuple[Any, ...]:
-    """The partition of a file; Avro changes names, so the values are in the order of the spec's fields."""
+    """Reads the partition of a file; Avro changes names, so the values are in the order of the spec's fields."""
     return tuple((file.get("partition") or {}).values())
 
 
 def _find_only_path(file: dict[str, Any]) -> str | None:
-    """The one data file that a position delete file refers to, if its bounds show that there is only one."""
+    """Finds the one data file that a position delete file refers to, if its bounds show that there is only one."""
     bounds = [
         next((pair["value"] for pair in file.get(name) or () if pair["key"] == DELETE_FILE_PATH_ID), None)
         for name in ("lower_bounds", "upper_bounds")
@@ -155,7 +155,7 @@ def _find_only_path(file: dict[str, Any]) -> str | None:
 
 
 def parse_data_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DataEntry:
-    """An entry of a data manifest, given as its records in the manifest and in the manifest list."""
+    """Parses an entry of a data manifest, given as its records in the manifest and in the manifest list."""
     file = record["data_file"]
     return DataEntry(
         file["file_path"],
@@ -167,7 +167,7 @@ def parse_data_entry(record: dict[str, Any], manifest: dict[str, Any]) -> DataEn
 
 
 def add_encoding_field(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a manifest with rowdelta's optional field `encoding` in its data files."""
+    """Returns the schema of a manifest with rowdelta's optional field `encoding` in its data files."""
     schema = copy.deepcopy(schema)
     data_file = next(entry for entry in schema["fields"] if entry["name"] == "data_file")["type"]
     if all(column["name"] != "encoding" for column in data_file["fields"]):

@@ -41,7 +41,7 @@ class ManifestReader:
         return AvroFile.parse(path, self._read_bytes(path))
 
     def fetch(self, manifests: Iterable[dict[str, Any]], *, parsed: bool = False) -> None:
-        """Reads manifests in parallel, as far as the cache has room for them.
+        """Reads manifests in parallel, up to the capacity of the cache.
 
         Args:
             manifests: Their records in the manifest list.
@@ -63,7 +63,7 @@ class ManifestReader:
             self._keep(path, data)
 
     def after_change(self) -> None:
-        """Removes most bytes, and the entries that were not used lately. To be called when the table has changed."""
+        """Removes most bytes, and entries that were not used recently. Call it after each change of the table."""
         for cache in (self._entries, self._lacks_offsets, self._bytes):
             cache.after_change()
 
@@ -78,12 +78,12 @@ class ManifestReader:
         if len(data) <= _CACHED_BYTES_EACH:
             self._bytes.put(path, data)
 
-    def deletes(self, manifest: dict[str, Any]) -> list[DeleteEntry]:
-        """The live entries of a delete manifest, given as its record in the manifest list."""
+    def read_deletes(self, manifest: dict[str, Any]) -> list[DeleteEntry]:
+        """Reads the live entries of a delete manifest, given as its record in the manifest list."""
         return self._read_entries(manifest, parse_delete_entry)
 
-    def data(self, manifest: dict[str, Any]) -> list[DataEntry]:
-        """The live entries of a data manifest, given as its record in the manifest list."""
+    def read_data(self, manifest: dict[str, Any]) -> list[DataEntry]:
+        """Reads the live entries of a data manifest, given as its record in the manifest list."""
         return self._read_entries(manifest, parse_data_entry)
 
     def lacks_offsets(self, manifest: dict[str, Any]) -> bool:

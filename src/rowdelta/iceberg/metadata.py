@@ -73,7 +73,7 @@ class TableMetadata:
         return {name: ref for name, ref in self.references.items() if ref.kind == "tag"}
 
     def head(self, branch: str) -> Snapshot | None:
-        """The newest snapshot of a branch; None for a `main` without data."""
+        """Returns the newest snapshot of a branch; None for a `main` without data."""
         if branch in self.branches:
             return self.snapshots[self.branches[branch].snapshot_id]
         if branch == "main":
@@ -92,7 +92,7 @@ class TableMetadata:
         return any(older.id == ancestor_id for older in younger)
 
     def ancestors(self, snapshot: Snapshot | None) -> Iterator[Snapshot]:
-        """A snapshot and its ancestors, newest first, as far as they have not expired."""
+        """Yields a snapshot and its ancestors, newest first, unless they have expired."""
         while snapshot is not None:
             yield snapshot
             snapshot = self.snapshots.get(snapshot.parent_id) if snapshot.parent_id is not None else None

@@ -21,7 +21,7 @@ def commit_metadata(handle: TableHandle, change: Callable[[Any], Any | None], wh
     Args:
         handle: The table; it is refreshed before each attempt, and after the last.
         change: Takes Iceberg's builder of the newest metadata and returns it changed; None if there is nothing to do.
-        what: What the change is, for errors: "branch 'audit' was moved".
+        what: The change as a verb phrase, for errors: "move branch 'audit'".
 
     Returns:
         Whether there was anything to do.
@@ -55,6 +55,7 @@ def _translate_error(error: Exception, what: str) -> Exception:
     name, text = read_java_name(error), read_java_message(error)
     if name == "CommitStateUnknownException":
         return CommitStateUnknownError(
-            f"the catalog did not say whether {what}: {text}", hint="look at the table before you run it again"
+            f"the catalog did not answer the request to {what}: {text}",
+            hint="check the table before you run it again",
         )
-    return TableError(f"the catalog refused that {what}: {name}: {text}")
+    return TableError(f"the catalog refused to {what}: {name}: {text}")

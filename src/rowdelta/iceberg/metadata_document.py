@@ -1,4 +1,4 @@
-"""Builds table metadata in Iceberg's JSON form: of tables that exist in memory alone, and of a table to be committed.
+"""Builds table metadata in Iceberg's JSON form: for tables that exist only in memory, and for commits.
 
 Iceberg's own metadata builder applies the rules of commits: it gives out schema ids, keeps old schemas and refuses
 snapshots that it has not seen. A table in memory must break these rules, so its metadata is built as JSON.
@@ -40,7 +40,7 @@ class MetadataDocument:
         self.content = content
 
     def to_json(self) -> str:
-        """The text that Iceberg's `TableMetadataParser` reads."""
+        """Returns the text that Iceberg's `TableMetadataParser` reads."""
         return json.dumps(self.content)
 
     @property
@@ -97,7 +97,7 @@ class MetadataDocument:
         return self._change({"properties": {**self.content.get("properties", {}), **properties}})
 
     def keep_snapshot(self, snapshot: Mapping[str, Any]) -> MetadataDocument:
-        """Makes a snapshot the only one, and the head of the main branch; logs and statistics go.
+        """Makes a snapshot the only one, and the head of the main branch; removes logs and statistics.
 
         The format version and the schemas of the document must be final: the snapshot loses references to others.
         """
@@ -115,7 +115,7 @@ class MetadataDocument:
         )
 
     def remove_snapshots(self) -> MetadataDocument:
-        """Makes the table empty; logs and statistics go as well."""
+        """Makes the table empty; removes logs and statistics, too."""
         return self._change({"snapshots": [], "current-snapshot-id": -1, "refs": {}, **_NO_HISTORY})
 
     def replace_manifest_list(self, snapshot_id: int, location: str) -> MetadataDocument:
@@ -141,10 +141,10 @@ class MetadataDocument:
 
 
 def make_schema(fields: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A schema with the id 0, in Iceberg's JSON form."""
+    """Makes a schema with the id 0, in Iceberg's JSON form."""
     return {"type": "struct", "schema-id": 0, "fields": list(fields)}
 
 
 def make_spec(fields: Sequence[Mapping[str, Any]], spec_id: int = 0) -> dict[str, Any]:
-    """A partition spec, in Iceberg's JSON form."""
+    """Makes a partition spec, in Iceberg's JSON form."""
     return {"spec-id": spec_id, "fields": list(fields)}

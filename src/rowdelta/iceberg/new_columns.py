@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def open_with_new_columns(
     handle: TableHandle, changes: DataFrame, new: Sequence[str], wider: Sequence[str]
 ) -> TableHandle:
-    """The table with more and wider columns, in memory only. It can be read and planned with, not committed to.
+    """Opens the table with more and wider columns, in memory only. It can be read and planned with, not committed to.
 
     Args:
         handle: The table.
@@ -45,7 +45,7 @@ def open_with_new_columns(
         metadata = iceberg.TableMetadata.buildFrom(base).setCurrentSchema(schema, highest).build()
     except JavaError as error:
         raise InputError(
-            f"{handle.name} cannot get the columns {', '.join([*new, *wider])} of the changes: "
+            f"{handle.name} cannot add or widen the columns {', '.join([*new, *wider])} of the changes: "
             f"{read_java_message(error)}",
             hint="cast or drop them in the changes",
         ) from error

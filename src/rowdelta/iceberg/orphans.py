@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def find_orphans(handle: TableHandle, older_than_ms: int, location: str | None = None) -> list[str]:
-    """Orphan files older than a time, under the table's location or a folder in it. None is removed.
+    """Finds orphan files older than a time, under the table's location or a folder in it. None is removed.
 
-    Scratch files of this process are in use, whatever their age, and are omitted.
+    Scratch files of this process are in use, regardless of their age, and are omitted.
     """
     time = dt.datetime.fromtimestamp(older_than_ms / 1000, tz=dt.timezone.utc)
     catalog, name = handle.full_name.split(".", 1)

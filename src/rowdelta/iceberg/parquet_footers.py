@@ -31,7 +31,7 @@ _STRING: Final = "java.lang.String"
 
 
 def read_footer_metrics(handle: TableHandle, paths: Sequence[str], name_mapping: str) -> Iterator[ContentFile]:
-    """Data files with the metrics of their footers, in order, without a partition.
+    """Reads data files with the metrics of their footers, in order, without a partition.
 
     Args:
         handle: The table, whose FileIO reads the files.
@@ -59,7 +59,7 @@ def read_footer_metrics(handle: TableHandle, paths: Sequence[str], name_mapping:
 
 
 def _compose_footer_reader(handle: TableHandle, handles: MethodHandles, name_mapping: str) -> Any:
-    """A Java method that takes the path of a file as JSON text and returns the file with its metrics as JSON."""
+    """Composes a Java method that takes the path of a file as JSON text, and returns the file with its metrics."""
     iceberg = handle.gateway.iceberg
     spec, config = iceberg.PartitionSpec.unpartitioned(), iceberg.MetricsConfig.getDefault()
     mapping = iceberg.mapping.NameMappingParser.fromJson(name_mapping)
@@ -91,7 +91,9 @@ def _compose_footer_reader(handle: TableHandle, handles: MethodHandles, name_map
 
 
 def read_parquet_footers(handle: TableHandle, sizes: Iterable[tuple[str, int]]) -> Iterator[tuple[int, dict[str, int]]]:
-    """The row count and the ids of the top-level columns of data files, in order. Columns without an id are omitted.
+    """Reads the row count and the ids of the top-level columns of data files, in order.
+
+    Columns without an id are omitted.
 
     Args:
         handle: The table, whose FileIO reads the files.

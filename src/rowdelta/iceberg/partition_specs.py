@@ -22,7 +22,7 @@ class PartitionField:
     transform: str
 
     def result_type(self, source: str) -> str:
-        """The Iceberg type of its values, given that of its column."""
+        """Returns the Iceberg type of its values, given that of its column."""
         return _RESULT_TYPES.get(self.transform.partition("[")[0], source)
 
 
@@ -40,12 +40,12 @@ class PartitionSpec:
 
 
 def read_partition_field(part: dict[str, Any]) -> PartitionField:
-    """One field of a partition spec, from Iceberg's JSON."""
+    """Reads one field of a partition spec, from Iceberg's JSON."""
     return PartitionField(part["source-id"], part.get("field-id", 0), part["name"], part["transform"])
 
 
 def list_partition_names(handle: TableHandle, table: Any = None) -> dict[int, str]:
-    """The name of each partition field in the metadata column `_partition`, by field id.
+    """Lists the name of each partition field in the metadata column `_partition`, by field id.
 
     Fields whose source column was dropped are omitted.
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
 
 # The error of Iceberg's reader when it meets an equality delete vector.
-_VECTOR_IN_THE_WAY: Final = "Format model is not registered for format PUFFIN"
+_NO_PUFFIN_READER: Final = "Format model is not registered for format PUFFIN"
 _CONFLICTS: Final = ("ValidationException", "CommitFailedException")
 
 
@@ -35,7 +35,7 @@ def call_procedure(handle: TableHandle, name: str, arguments: Mapping[str, Any])
 
 
 def _write_literal(value: Any) -> str:
-    """A value in SQL.
+    """Writes a value in SQL.
 
     Examples:
         >>> _write_literal({"rewrite-all": "true"})
@@ -48,7 +48,7 @@ def _write_literal(value: Any) -> str:
 
 def _translate_error(name: str, error: Exception) -> RowDeltaError:
     error_name, text = read_java_name(error), read_java_message(error)
-    if _VECTOR_IN_THE_WAY in str(error):
+    if _NO_PUFFIN_READER in str(error):
         return CommitConflictError("another writer added an equality delete vector meanwhile", hint="run it again")
     # Iceberg's actions wrap the error of their commit in a RuntimeException.
     conflict = next((said for cause, said in read_java_causes(error) if cause in _CONFLICTS), None)

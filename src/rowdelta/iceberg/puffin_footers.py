@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def read_footer(handle: TableHandle, path: str, size: int | None = None) -> PuffinFile:
-    """The footer of a Puffin file; a file never changes, so its footer is cached."""
+    """Reads the footer of a Puffin file; a file never changes, so its footer is cached."""
     puffin_file = handle.puffin_footers.get(path)
     if puffin_file is None:
         puffin_file = read_puffin(handle.io.source(path, size))
@@ -22,11 +22,11 @@ def read_footer(handle: TableHandle, path: str, size: int | None = None) -> Puff
 
 
 def read_only_blob_metadata(handle: TableHandle, path: str, size: int | None = None) -> BlobMetadata:
-    """The one blob that an equality delete's Puffin file must hold."""
+    """Reads the one blob that an equality delete's Puffin file must hold."""
     blobs = read_footer(handle, path, size).blobs
     if len(blobs) != 1:
         raise FormatError(
             f"{path} holds {len(blobs)} blobs; an equality delete has exactly one",
-            hint="the file was not written whole",
+            hint="the file is damaged or incomplete",
         )
     return blobs[0]

@@ -65,7 +65,7 @@ def is_float(column: Field) -> bool:
 
 
 def write_stored_column(column: Field) -> str:
-    """A top-level column in SQL, under its own name; a floating-point column is hidden from the scan.
+    """Writes a top-level column in SQL, under its own name; a floating-point column is hidden from the scan.
 
     Examples:
         >>> write_stored_column(Field(1, "id", "long", True)), write_stored_column(Field(2, "k", "double", False))
@@ -87,7 +87,7 @@ def select_stored(frame: DataFrame, columns: Sequence[Field], more: Sequence[str
 
 
 def add_comment(value: SparkColumn, column: Field) -> SparkColumn:
-    """A computed value under the name of a column of the table, with its comment."""
+    """Gives a computed value the name and the comment of a column of the table."""
     return value.alias(column.name, metadata={"comment": column.doc}) if column.doc else value.alias(column.name)
 
 
@@ -105,7 +105,7 @@ def has_hidden_field(column: Field, texts: AbstractSet[int] = frozenset()) -> bo
 
     Examples:
         >>> field = {"id": 2, "name": "k", "type": "double", "required": False}
-        >>> holds_hidden(Field(1, "o", {"type": "struct", "fields": [field]}, False))
+        >>> has_hidden_field(Field(1, "o", {"type": "struct", "fields": [field]}, False))
         True
     """
     inner = list_struct_fields(column)
@@ -113,11 +113,11 @@ def has_hidden_field(column: Field, texts: AbstractSet[int] = frozenset()) -> bo
 
 
 def hide_struct_fields(column: Field, texts: AbstractSet[int] = frozenset()) -> str:
-    """A struct in SQL with such fields hidden, as `write_stored_column` hides columns.
+    """Writes a struct in SQL with such fields hidden, as `write_stored_column` hides columns.
 
     Examples:
         >>> field = {"id": 2, "name": "k", "type": "double", "required": False}
-        >>> hidden_struct(Field(1, "o", {"type": "struct", "fields": [field]}, True))
+        >>> hide_struct_fields(Field(1, "o", {"type": "struct", "fields": [field]}, True))
         'struct(nanvl(`o`.`k`, `o`.`k`) AS `k`)'
     """
     if is_float(column):
@@ -164,7 +164,7 @@ def find_join_columns(joined: DataFrame) -> NamedColumns:
 
 
 def _find_node(frame: DataFrame, node_name: str) -> Any:
-    """The last node of some type in a frame's plan. Spark may remove metadata columns above it."""
+    """Finds the last node of some type in a frame's plan. Spark may remove metadata columns above it."""
     plan = get_analyzed_plan(frame)
     while str(plan.nodeName()) != node_name:
         plan = plan.child()
@@ -179,7 +179,7 @@ def find_columns(handle: TableHandle, condition: RowFilter) -> set[str]:
 
 
 def list_struct_fields(column: Field) -> list[Field]:
-    """The fields of a struct with their paths; empty for any other type."""
+    """Lists the fields of a struct with their paths; empty for any other type."""
     if not isinstance(column.type, dict) or column.type["type"] != "struct":
         return []
     above = column.path or (column.name,)

@@ -41,7 +41,7 @@ class RankedColumn:
         self._values = self._make_array(_UNKNOWN if metrics.values is None else metrics.values for metrics in of_data)
 
     def may_match(self, delete: ColumnMetrics | None, files: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Which of some data files may hold a value of the delete file."""
+        """Returns which of some data files may hold a value of the delete file."""
         delete = delete or ColumnMetrics()
         lower, upper = self._find_rank(delete.lower), self._find_rank(delete.upper)
         possible = np.ones(len(files), dtype=bool)

@@ -127,7 +127,7 @@ class UncommittedSnapshot:
 
 
 def read_parent_files(uncommitted: UncommittedSnapshot) -> SnapshotFiles:
-    """The files of the parent of an uncommitted snapshot."""
+    """Reads the files of the parent of an uncommitted snapshot."""
     handle = uncommitted.handle
     if uncommitted.parent_id not in handle.metadata.snapshots:
         handle.refresh()

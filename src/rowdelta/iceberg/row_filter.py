@@ -87,7 +87,7 @@ class Translated:
 
 
 def _translate_part(handle: TableHandle, part: Any) -> Translated | None:
-    """Iceberg's expression of a part; None if there is none, or if it uses columns that are not stored.
+    """Translates a part to Iceberg's expression; None if there is none, or if it uses columns that are not stored.
 
     Iceberg's NOT EQUAL stands both for `<>` and for NOT `<=>`, which differ for nulls.
     """
@@ -136,7 +136,7 @@ def _simplify_condition(handle: TableHandle, plan: Any) -> list[Any]:
 
 
 def _use_stored_names(handle: TableHandle, plan: Any) -> Any:
-    """A filter's condition with the column names of the table: Iceberg compares their case."""
+    """Returns a filter's condition with the column names of the table: Iceberg compares their case."""
     jvm = handle.gateway.jvm
     strategy = handle.gateway.scala_object(jvm.org.apache.spark.sql.execution.datasources, "DataSourceStrategy")
     return strategy.normalizeExprs(jvm.PythonUtils.toSeq([plan.condition()]), plan.child().output()).head()

@@ -51,7 +51,7 @@ def measure_scan(handle: TableHandle, snapshot_id: int, condition: RowFilter) ->
 
 @contextmanager
 def _plan_tasks(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> Iterator[Iterator[Any]]:
-    """Iceberg's tasks for the data files that can have matching rows; their deletes may be missing."""
+    """Plans Iceberg's tasks for the data files that can have matching rows; their deletes may be missing."""
     scan = _new_scan(handle, snapshot_id).filter(condition.expression).includeColumnStats()
     tasks = scan.planFiles()
     try:
@@ -61,7 +61,7 @@ def _plan_tasks(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> 
 
 
 def _new_scan(handle: TableHandle, snapshot_id: int) -> Any:
-    """A scan of the branch's head, without its deletes if Iceberg could not plan them.
+    """Makes a scan of the branch's head, without its deletes if Iceberg could not plan them.
 
     Iceberg fails on a vector without an offset, and every rewrite of its manifest by Iceberg drops the offset.
     """
@@ -101,7 +101,7 @@ class WholeFiles:
 
 
 def find_whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> WholeFiles | None:
-    """The files that a metadata-only delete would drop; None if some file may match in part.
+    """Finds the files that a metadata-only delete would drop; None if some file may match in part.
 
     The check stops at the first such file, so it costs next to nothing for a predicate that matches files in part.
     """
@@ -117,12 +117,12 @@ def check_whole_files(handle: TableHandle, snapshot_id: int, condition: RowFilte
     result = _inspect_files(handle, snapshot_id, condition)
     if isinstance(result, str):
         raise CommitConflictError(
-            f"another writer changed the same data: {result}", hint="run it again, and single rows are deleted"
+            f"another writer changed the same data: {result}", hint="run it again: it then deletes single rows"
         )
 
 
 def _inspect_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) -> WholeFiles | str:
-    """The files that match as a whole, or the reason why they cannot be dropped."""
+    """Returns the files that match as a whole, or the reason why they cannot be dropped."""
     if condition.certain is None:
         return "the predicate cannot be decided by metadata"
     iceberg, table = handle.gateway.iceberg, handle.java_table
@@ -145,5 +145,5 @@ def _inspect_files(handle: TableHandle, snapshot_id: int, condition: RowFilter) 
                 if files > _MOST_FILES:
                     return f"more than {_MOST_FILES:,} files may match"
     except JavaError as error:
-        return f"the files cannot be looked at: {read_java_message(error)}"
+        return f"the files cannot be inspected: {read_java_message(error)}"
     return WholeFiles(files, records)

@@ -60,7 +60,7 @@ class Schema:
         return {column.name: column for column in self.by_id.values()}
 
     def find(self, name: str, rule: NameRule | None = None) -> Field:
-        """The column of a name.
+        """Finds the column of a name.
 
         Args:
             name: As in SQL: dots separate the fields of structs, and a part with dots is in backticks. A name with dots
@@ -80,7 +80,7 @@ class Schema:
         wanted = tuple(map(rule.fold, split_name(name)))
         alike = [column for column in columns if tuple(map(rule.fold, column.path)) == wanted]
         if len(alike) > 1:
-            raise ambiguous_name_error(name, [column.sql for column in alike])
+            raise make_ambiguous_name_error(name, [column.sql for column in alike])
         alike = alike or [column for column in columns if rule.same(column.name, name)]
         if len(alike) > 1:
             raise InputError(
@@ -95,8 +95,8 @@ class Schema:
         )
 
 
-def ambiguous_name_error(name: str, columns: Sequence[str]) -> InputError:
-    """The error for a name that matches columns which differ only in case."""
+def make_ambiguous_name_error(name: str, columns: Sequence[str]) -> InputError:
+    """Makes the error for a name that matches columns which differ only in case."""
     return InputError(
         f"{name!r} fits {' and '.join(columns)}, which differ only in case",
         hint="spark.conf.set('spark.sql.caseSensitive', 'true') distinguishes them",
@@ -112,5 +112,5 @@ def _collect_fields(fields: tuple[Field, ...], parents: tuple[str, ...], columns
 
 
 def read_fields(struct: dict[str, Any]) -> tuple[Field, ...]:
-    """The fields of a struct or a schema, from Iceberg's JSON."""
+    """Reads the fields of a struct or a schema, from Iceberg's JSON."""
     return tuple(Field(f["id"], f["name"], f["type"], f["required"], doc=f.get("doc")) for f in struct["fields"])

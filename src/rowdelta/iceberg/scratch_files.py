@@ -23,8 +23,8 @@ _local_folder: str | None = None
 in_use: set[str] = set()
 
 
-def scratch_folder(handle: TableHandle) -> str:
-    """A folder that the table's FileIO can read: the configured one, a temporary one, or the table's metadata folder.
+def find_scratch_folder(handle: TableHandle) -> str:
+    """Finds a folder that the FileIO can read: the configured one, a temporary one, or the table's metadata folder.
 
     A temporary folder works if driver and executors are one process and the table is on its file system.
     """
@@ -55,28 +55,28 @@ class ScratchFiles:
     def __init__(self, files: FileIO) -> None:
         self.namespace = uuid.uuid4()
         self._files = files
-        self._kept: set[str] = set()
-        self._passing: set[str] = set()
+        self._written: set[str] = set()
+        self._action_files: set[str] = set()
         self._actions = 0
         self._registered = False
         self._lock = threading.Lock()
 
-    def keep(self, location: str, data: bytes, *, passing: bool = False) -> None:
-        """Writes a file once. It is removed when the process ends; if `passing`, when the action ends."""
+    def write(self, location: str, data: bytes, *, for_action: bool = False) -> None:
+        """Writes a file once. It is removed when the process ends or, with `for_action`, when the action ends."""
         with self._lock:
-            if location not in self._kept:
+            if location not in self._written:
                 self._files.write(location, data)
                 if not self._registered:
                     atexit.register(self.remove)
                     self._registered = True
-                self._kept.add(location)
+                self._written.add(location)
                 in_use.add(location)
-                if passing:
-                    self._passing.add(location)
+                if for_action:
+                    self._action_files.add(location)
 
     @contextmanager
     def action(self) -> Iterator[None]:
-        """Removes the passing files that the action wrote, unless another action is still running."""
+        """Removes the files that were written for the action, unless another action is still running."""
         with self._lock:
             self._actions += 1
         try:
@@ -84,16 +84,16 @@ class ScratchFiles:
         finally:
             with self._lock:
                 self._actions -= 1
-                gone = set() if self._actions else self._passing
-                if gone:
-                    self._passing = set()
-                    self._kept -= gone
-                    in_use.difference_update(gone)
-            self._files.discard(gone)
+                unneeded = set() if self._actions else self._action_files
+                if unneeded:
+                    self._action_files = set()
+                    self._written -= unneeded
+                    in_use.difference_update(unneeded)
+            self._files.discard(unneeded)
 
     def remove(self) -> None:
         """Removes the files. Spark may already have stopped and removed its local folder."""
-        paths, self._kept = self._kept, set()
+        paths, self._written = self._written, set()
         in_use.difference_update(paths)
         with suppress(Exception):
             self._files.delete(paths)

@@ -30,7 +30,7 @@ def names_floats(handle: TableHandle, named: AbstractSet[str]) -> bool:
 
 
 def build_skipping_filter(handle: TableHandle, condition: RowFilter) -> Column | None:
-    """A predicate on floating-point columns only, true for all rows of another predicate; None if there is none.
+    """Builds a predicate on floating-point columns only, true for all rows of another predicate; None if there is none.
 
     Iceberg evaluates it as Spark does, since it is made from `RowFilter.expression`.
     """

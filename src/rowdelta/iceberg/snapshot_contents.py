@@ -34,14 +34,14 @@ class SnapshotFiles:
         return all(manifest.get("first_row_id") is not None for manifest in data)
 
     def count(self, what: str) -> int | None:
-        """How many live data `files` or `rows` there are, deleted rows included; None if a manifest has no count."""
+        """Counts live data `files` or `rows`, deleted rows included; None if a manifest has no count."""
         manifests = [manifest for manifest in self.listing.records if not manifest.get("content")]
         counts = [manifest.get(f"{status}_{what}_count") for manifest in manifests for status in ("added", "existing")]
         numbers = [int(count) for count in counts if count is not None]
         return sum(numbers) if len(numbers) == len(counts) else None
 
-    def young_files(self, handle: TableHandle) -> list[DataEntry]:
-        """The data files that are not older than every equality delete. Only for these the age of a row matters."""
+    def list_young_files(self, handle: TableHandle) -> list[DataEntry]:
+        """Lists the data files that are not older than every equality delete: only for these does the age matter."""
         oldest = min(entry.sequence_number for entry in self.equality_deletes)
         young = [
             manifest
@@ -49,12 +49,12 @@ class SnapshotFiles:
             if not manifest.get("content") and (manifest.get("sequence_number") or 0) >= oldest
         ]
         handle.manifests.fetch(young, parsed=True)
-        entries = [entry for manifest in young for entry in handle.manifests.data(manifest)]
+        entries = [entry for manifest in young for entry in handle.manifests.read_data(manifest)]
         return [entry for entry in entries if entry.sequence_number >= oldest]
 
 
 def read_snapshot_files(handle: TableHandle, snapshot: Snapshot) -> SnapshotFiles | None:
-    """The files of a snapshot; None for an old one of format version 1, which has no manifest list and no deletes."""
+    """Reads the files of a snapshot; None for an old one of version 1, which has no manifest list and no deletes."""
     if snapshot.manifest_list is None:
         return None
     return replace(
@@ -63,10 +63,10 @@ def read_snapshot_files(handle: TableHandle, snapshot: Snapshot) -> SnapshotFile
 
 
 def read_listed_files(handle: TableHandle, snapshot: Snapshot, listing: AvroFile) -> SnapshotFiles:
-    """The files of a snapshot with this manifest list, which may differ from its own."""
+    """Reads the files of a snapshot with this manifest list, which may differ from its own."""
     manifests = [manifest for manifest in listing.records if manifest.get("content")]
     handle.manifests.fetch(manifests, parsed=True)
-    deletes = [entry for manifest in manifests for entry in handle.manifests.deletes(manifest)]
+    deletes = [entry for manifest in manifests for entry in handle.manifests.read_deletes(manifest)]
     positions = tuple(entry for entry in deletes if entry.content is FileContent.POSITION)
     equality = tuple(entry for entry in deletes if entry.content is FileContent.EQUALITY)
     return SnapshotFiles(snapshot, listing, positions, equality)

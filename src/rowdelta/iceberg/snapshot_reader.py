@@ -43,7 +43,7 @@ def read_without_equality_deletes(
     extra_fields: list[Field],
     only: AbstractSet[str] | None = None,
 ) -> SnapshotFrame:
-    """The snapshot without its equality deletes.
+    """Reads the snapshot without its equality deletes.
 
     Args:
         handle: The table.
@@ -70,7 +70,7 @@ def read_without_equality_deletes(
 
 
 def open_data_files(handle: TableHandle, snapshot: Snapshot) -> Any:
-    """A table in memory with the data files of a snapshot and none of its deletes, for planning a scan."""
+    """Opens a table in memory with the data files of a snapshot and none of its deletes, for planning a scan."""
     assert snapshot.manifest_list is not None
     listing = handle.manifests.read(snapshot.manifest_list)
     data = [manifest for manifest in listing.records if not manifest.get("content")]
@@ -104,6 +104,6 @@ def _is_clean_head(branch: str, metadata: TableMetadata, files: SnapshotFiles, s
 def _describe_snapshot(
     handle: TableHandle, snapshot_id: int, schema_id: int, extra_fields: Sequence[Field] = ()
 ) -> MetadataDocument:
-    """The metadata of a table with this snapshot alone, and with row ids, by which Iceberg gives sequence numbers."""
+    """Builds the metadata of a table with only this snapshot, and with row ids, for sequence numbers."""
     document = MetadataDocument(handle.document).add_row_lineage().add_schema(schema_id, extra_fields)
-    return document.keep_snapshot(handle.snapshot_document(snapshot_id))
+    return document.keep_snapshot(handle.read_snapshot_document(snapshot_id))

@@ -65,7 +65,7 @@ def _replace_deletes(handle: TableHandle, change: RowChange, transaction: Any) -
 
 
 def _check_newer_files(handle: TableHandle, change: RowChange, transaction: Any, condition: RowFilter) -> None:
-    """Checks the files once more if the branch has a newer snapshot than the one that the change is based on."""
+    """Checks the files again if the branch has a newer snapshot than the one that the change is based on."""
     assert change.validation is not None
     head = int(transaction.table().snapshot(handle.branch).snapshotId())
     if head != change.validation.snapshot_id:

@@ -38,23 +38,23 @@ class History:
 class Snapshots(Mapping[int, Snapshot]):
     """The snapshots of a table by id. A few that are not in memory are read one by one, then the whole history."""
 
-    def __init__(self, at_hand: dict[int, Snapshot], history: History | None = None) -> None:
-        self._known = at_hand
+    def __init__(self, in_memory: dict[int, Snapshot], history: History | None = None) -> None:
+        self._in_memory = in_memory
         self._history = history
         self._one_by_one = _READ_ONE_BY_ONE
 
     def __getitem__(self, snapshot_id: int) -> Snapshot:
         history = self._history  # another thread may set it to None
-        if snapshot_id not in self._known and history is not None:
+        if snapshot_id not in self._in_memory and history is not None:
             if self._one_by_one > 0:
                 self._one_by_one -= 1
                 document = history.one(snapshot_id)
                 if document is None:
                     raise KeyError(snapshot_id)
-                self._known[snapshot_id] = parse_snapshot(document)
+                self._in_memory[snapshot_id] = parse_snapshot(document)
             else:
                 self._read_all()
-        return self._known[snapshot_id]
+        return self._in_memory[snapshot_id]
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._read_all())
@@ -65,18 +65,18 @@ class Snapshots(Mapping[int, Snapshot]):
     def _read_all(self) -> dict[int, Snapshot]:
         history = self._history
         if history is not None:
-            self._known = read_snapshots(history.whole())
+            self._in_memory = read_snapshots(history.whole())
             self._history = None
-        return self._known
+        return self._in_memory
 
 
 def read_snapshots(document: dict[str, Any]) -> dict[int, Snapshot]:
-    """The snapshots in the JSON of a table's metadata, by id."""
+    """Reads the snapshots in the JSON of a table's metadata, by id."""
     return {snapshot["snapshot-id"]: parse_snapshot(snapshot) for snapshot in document.get("snapshots", [])}
 
 
 def parse_snapshot(document: dict[str, Any]) -> Snapshot:
-    """One snapshot, of Iceberg's JSON."""
+    """Parses one snapshot in Iceberg's JSON form."""
     return Snapshot(
         id=document["snapshot-id"],
         parent_id=document.get("parent-snapshot-id"),

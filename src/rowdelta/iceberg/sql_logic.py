@@ -123,12 +123,12 @@ class SqlLogic:
 
 
 def list_float_columns(handle: TableHandle) -> list[str]:
-    """The columns of a floating-point type, those in structs by their dotted names."""
+    """Lists the columns of a floating-point type, those in structs by their dotted names."""
     return [column.name for column in handle.metadata.schema.by_id.values() if column.type_name in {"float", "double"}]
 
 
 def find_next_prefix(prefix: str) -> str | None:
-    """The smallest text that is greater than every text with a prefix; None if there is none.
+    """Finds the smallest text that is greater than every text with a prefix; None if there is none.
 
     Examples:
         >>> find_next_prefix("EU"), find_next_prefix("a" + chr(0x10FFFF)), find_next_prefix("")

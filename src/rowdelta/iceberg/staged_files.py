@@ -47,8 +47,8 @@ class StagedFiles:
         """The rows of all files."""
         return sum(int(file.recordCount()) for file in self._files)
 
-    def content_files(self) -> list[ContentFile]:
-        """The files as plain values."""
+    def list_content_files(self) -> list[ContentFile]:
+        """Lists the files as plain values."""
         return [from_java(self._handle, file) for file in self._files]
 
 

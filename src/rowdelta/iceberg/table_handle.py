@@ -68,7 +68,7 @@ class TableHandle:
         self.gateway = Gateway(spark)
         if not isinstance(name, str):
             raise InputError(
-                f"a table is named by text, not by {type(name).__name__}: {name!r}", hint="such as 'lake.db.orders'"
+                f"a table name must be text, not {type(name).__name__}: {name!r}", hint="such as 'lake.db.orders'"
             )
         self.spark = spark
         self.name = name
@@ -81,7 +81,7 @@ class TableHandle:
         self.puffin_footers: LruCache[str, PuffinFile] = LruCache()
         self.live_frames: LruCache[tuple[int, int, int], Any] = LruCache(_LIVE_FRAMES)
         self.refresh()
-        self.metadata.head(branch)  # a branch that does not exist fails here, not in the middle of something
+        self.metadata.head(branch)  # a branch that does not exist fails here, not halfway through an operation
 
     def refresh(self) -> TableMetadata:
         """Reads the newest metadata from the catalog."""
@@ -129,7 +129,7 @@ class TableHandle:
         return other
 
     def with_state(self, java_table: Any, state: TableState) -> TableHandle:
-        """The same table in another state, which no catalog has."""
+        """Returns the same table in another state, which no catalog has."""
         other = copy.copy(self)
         other.java_table = java_table
         other._state = state  # noqa: SLF001 - of the same class
@@ -145,12 +145,12 @@ class TableHandle:
         """
         return run_interruptibly(self.gateway, work, during=self.scratch.action, cancel=cancel)
 
-    def whole_document(self) -> dict[str, Any]:
-        """The metadata with every snapshot and their log; `document` has only the snapshots of branches and tags."""
+    def read_whole_document(self) -> dict[str, Any]:
+        """Reads the metadata with all snapshots and their log; `document` has only those of branches and tags."""
         return read_metadata_document(self.gateway, self.state.current)
 
-    def snapshot_document(self, snapshot_id: int) -> dict[str, Any]:
-        """One snapshot as Iceberg's JSON."""
+    def read_snapshot_document(self, snapshot_id: int) -> dict[str, Any]:
+        """Reads one snapshot as Iceberg's JSON."""
         for snapshot in self.document["snapshots"]:
             if snapshot["snapshot-id"] == snapshot_id:
                 return dict(snapshot)
@@ -185,7 +185,7 @@ class TableHandle:
         return read_name_rule(self.spark)
 
     def find_column(self, name: str) -> Field:
-        """The column that a user's name stands for.
+        """Finds the column that a user's name stands for.
 
         Raises:
             InputError: There is no such column, or the name fits several.
@@ -193,11 +193,11 @@ class TableHandle:
         return self.metadata.schema.find(name, self.name_rule)
 
     def new_data_location(self, file_name: str) -> str:
-        """The path of a new file with this name."""
+        """Returns the path of a new file with this name."""
         return str(self.location_provider().newDataLocation(file_name))
 
     def location_provider(self) -> Any:
-        """Iceberg's object that decides where new data and delete files go.
+        """Returns Iceberg's object that decides where new data and delete files go.
 
         Raises:
             TableError: Iceberg does not accept the table's properties. Such a table can be read, but not written.
@@ -210,7 +210,7 @@ class TableHandle:
             self.location_provider()
 
     def snapshot(self, snapshot_id: int | None = None) -> Snapshot | None:
-        """The snapshot of an id, or the head of this handle's branch."""
+        """Finds the snapshot of an id, or the head of this handle's branch."""
         if snapshot_id is None:
             return self.metadata.head(self.branch)
         if snapshot_id not in self.metadata.snapshots:
@@ -227,7 +227,7 @@ class TableHandle:
             cached.refresh()
 
     def metadata_table(self, kind: str, snapshot_id: int) -> DataFrame:
-        """Iceberg's own metadata table (`entries`, `files`, ...) as of a snapshot."""
+        """Reads Iceberg's own metadata table (`entries`, `files`, ...) as of a snapshot."""
         return self.gateway.metadata_table(self.full_name, kind, snapshot_id)
 
 
@@ -246,7 +246,7 @@ def _load_table(gateway: Gateway, name: str) -> Any:
 
 
 def _resolve_name(gateway: Gateway, name: str) -> list[str]:
-    """The catalog, the namespace and the table that a name stands for now."""
+    """Finds the catalog, the namespace and the table that a name stands for now."""
     parsed = gateway.iceberg.spark.Spark3Util.catalogAndIdentifier(gateway.session, name)
     identifier = parsed.identifier()
     return [str(part) for part in (parsed.catalog().name(), *identifier.namespace(), identifier.name())]

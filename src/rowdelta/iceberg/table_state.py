@@ -49,14 +49,14 @@ def _remove_history(gateway: Gateway, metadata: Any) -> Any:
 
 
 def read_snapshot_document(gateway: Gateway, metadata: Any, snapshot_id: Any) -> dict[str, Any] | None:
-    """One snapshot as Iceberg's JSON; None where the metadata does not have it."""
+    """Reads one snapshot as Iceberg's JSON; None if the metadata does not have it."""
     number = int(snapshot_id) if isinstance(snapshot_id, Integral) else 2**63  # users may pass any value
     snapshot = metadata.snapshot(number) if -(2**63) <= number < 2**63 else None
     return None if snapshot is None else dict(json.loads(gateway.iceberg.SnapshotParser.toJson(snapshot)))
 
 
 def read_metadata_document(gateway: Gateway, metadata: Any) -> dict[str, Any]:
-    """Iceberg's `TableMetadata` as JSON. A file is the fastest way to read a long text."""
+    """Reads Iceberg's `TableMetadata` as JSON. A file is the fastest way to read a long text."""
     file = gateway.iceberg.inmemory.InMemoryOutputFile("rowdelta.metadata.json")
     gateway.iceberg.TableMetadataParser.overwrite(metadata, file)
     stream = file.toInputFile().newStream()

@@ -41,8 +41,8 @@ class TableUpdate:
     requires: Mapping[str, str | None] = field(default_factory=dict)
     snapshot_id: int | None = None
 
-    def transaction(self, handle: TableHandle, base: Any) -> Any:
-        """A transaction that starts where the update ends; it must not be committed itself."""
+    def start_transaction(self, handle: TableHandle, base: Any) -> Any:
+        """Starts a transaction where the update ends; it must not be committed itself."""
         operations, iceberg = handle.java_table.operations(), handle.gateway.iceberg
         start = self.apply(handle, iceberg.TableMetadata.buildFrom(base)).build()
         return iceberg.Transactions.replaceTableTransaction(handle.java_table.name(), operations, start)
@@ -107,4 +107,4 @@ def _translate_error(error: Exception, *, committing: bool) -> Exception:
         return CommitConflictError(f"another writer was faster: {text}", hint="run it again")
     if committing and name == "CommitStateUnknownException":
         return CommitStateUnknownError(f"the catalog did not say whether the commit took place: {text}")
-    return TableError(f"the table's description cannot be changed: {name}: {text}")
+    return TableError(f"the table's metadata cannot be changed: {name}: {text}")

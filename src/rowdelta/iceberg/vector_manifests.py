@@ -98,11 +98,11 @@ class VectorManifests:
         return [record["manifest_path"] for record in records]
 
     def _read_head(self, base: Any) -> dict[str, Any] | None:
-        """The head of the branch in some metadata; mostly the handle has it in memory."""
+        """Reads the head of the branch in some metadata; usually, the handle has it in memory."""
         state, branch = self._handle.state, self._handle.branch
         if base.metadataFileLocation() == state.location:
             head = state.metadata.head(branch)
-            return None if head is None else self._handle.snapshot_document(head.id)
+            return None if head is None else self._handle.read_snapshot_document(head.id)
         reference = base.ref(branch)
         if reference is None:
             return None
@@ -124,11 +124,11 @@ class VectorManifests:
         if parent is None or parent.manifest_list is None:  # another writer committed it a moment ago
             return parent is None
         listing = self._handle.manifests.read(parent.manifest_list)
-        deletes = (self._handle.manifests.deletes(record) for record in listing.records if record.get("content"))
+        deletes = (self._handle.manifests.read_deletes(record) for record in listing.records if record.get("content"))
         return any(entry.is_vector for entries in deletes for entry in entries)
 
     def _count_free_manifests(self, listing: AvroFile) -> int:
-        """How many vectors of a commit get a manifest each.
+        """Counts how many vectors of a commit get their own manifest.
 
         Iceberg merges manifests when there are a hundred of them, and then drops the offsets again. So a commit uses
         no more than half of that number.

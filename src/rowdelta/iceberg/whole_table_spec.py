@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def ensure_unpartitioned_spec(handle: TableHandle) -> PartitionSpec:
-    """The table's unpartitioned spec. If it never had one, one is added to its metadata.
+    """Returns the table's unpartitioned spec; adds one to its metadata if it never had one.
 
     The default spec does not change: new rows are partitioned as before.
     """
@@ -23,7 +23,7 @@ def ensure_unpartitioned_spec(handle: TableHandle) -> PartitionSpec:
 
     spec = _find_spec(handle)
     if spec is None:
-        commit_metadata(handle, add, "a spec without partitions was added")
+        commit_metadata(handle, add, "add a spec without partitions")
         spec = _find_spec(handle)
     assert spec is not None
     return spec

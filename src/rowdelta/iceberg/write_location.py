@@ -39,7 +39,7 @@ def _explain_location_error(name: str, properties: Mapping[str, str], error: Exc
     text = f"cannot write to {name}: {read_java_message(error)}"
     old = next((old for old in _OLD_PROPERTIES if old in properties and old in text), None)
     if old is None:
-        return TableError(text, hint=f"is {_OWN_PROVIDER} of this table what it should be?")
+        return TableError(text, hint=f"check the table property {_OWN_PROVIDER}")
     return TableError(
         text,
         hint=f"ALTER TABLE {name} SET TBLPROPERTIES ('{_DATA_PATH}'={quote_string(properties[old])}); "

@@ -35,8 +35,8 @@ class WrittenManifests:
         self._transaction = transaction
         self._producer = producer
 
-    def manifests(self) -> list[str]:
-        """Every manifest that was written so far."""
+    def list_manifests(self) -> list[str]:
+        """Lists every manifest that was written so far."""
         try:
             count = int(self._read_field("manifestCount"))  # py4j converts it to a Python number
             if not count:
@@ -46,8 +46,8 @@ class WrittenManifests:
         except JavaError as error:
             return self._warn(error)
 
-    def lists(self) -> list[str]:
-        """Every manifest list that was written so far."""
+    def list_manifest_lists(self) -> list[str]:
+        """Lists every manifest list that was written so far."""
         try:
             return [str(location) for location in self._gateway.members(self._read_field("manifestLists"))]
         except JavaError as error:
@@ -56,7 +56,8 @@ class WrittenManifests:
     @staticmethod
     def _warn(error: Exception) -> list[str]:
         log.warning(
-            "manifests that are not needed may stay behind: this Iceberg hides them (%s)", read_java_message(error)
+            "unneeded manifests may remain: this version of Iceberg hides them (%s)",
+            read_java_message(error),
         )
         return []
 

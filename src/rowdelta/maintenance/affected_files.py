@@ -52,7 +52,7 @@ def find_affected_files(handle: TableHandle, files: SnapshotFiles, deletes: Sequ
     bounds: dict[int, _ColumnBounds] = {}
     affected = np.zeros(len(inventory.data), bool)
     dangling = []
-    for entry, by_metadata in inventory.applicable():
+    for entry, by_metadata in inventory.match_entries():
         if entry.path not in paths:
             continue
         indices = by_metadata
@@ -107,7 +107,7 @@ class _ColumnBounds:
                 self._unknown[index] = metrics.nulls is None or metrics.nulls != metrics.values
 
     def may_hold(self, deleted: IntegerKeys, files: Indices) -> Any:
-        """Which files may hold a key between their bounds, or a null if null is a key."""
+        """Returns which files may hold a key between their bounds, or a null if null is a key."""
         may = self._unknown[files] | (self._nulls[files] & deleted.has_null)
         if not len(deleted.keys):
             return may

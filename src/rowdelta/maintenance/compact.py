@@ -1,7 +1,7 @@
 """`t.compact()`: Iceberg's own rewrite of data files, after the deletes that it cannot or should not apply itself.
 
 Iceberg refuses to read equality delete vectors, and holds ordinary equality deletes in memory as hash sets of rows. So
-equality deletes become positions first, which cost its reader next to nothing.
+rowdelta first converts equality deletes to positions, which cost Iceberg's reader almost nothing.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Compact(Operation[CompactResult]):
         if open_target(self._handle).snapshot is None:
             return Plan(title, (("data files", "none: the table is empty"),))
         self._check_partitions()
-        arguments = self._options.arguments(self._handle.full_name, self._handle.branch)
+        arguments = self._options.build_arguments(self._handle.full_name, self._handle.branch)
         arguments.pop("table")
         steps = [
             *self._describe_resolve(),
@@ -124,13 +124,13 @@ class Compact(Operation[CompactResult]):
         return replace(self._result, seconds=time.monotonic() - started)
 
     def _compact(self) -> None:
-        """One attempt."""
+        """Runs one attempt."""
         if open_target(self._handle).snapshot is None:
             return
         self._check_partitions()
         self._check_vectors()
         if self._should_verify():
-            self._result = CompactResult(verified=True)  # what an earlier attempt did went with its branch
+            self._result = CompactResult(verified=True)  # the work of an earlier attempt was dropped with its branch
             self._compact_on_branch()
         else:
             self._compact_head(self._handle)
@@ -141,7 +141,7 @@ class Compact(Operation[CompactResult]):
             refuse_to_lose_deletes(self._handle)
 
     def _check_vectors(self) -> None:
-        """Refuses damaged deletion vectors in the partitions to compact: Iceberg's reader may take them for empty."""
+        """Refuses damaged deletion vectors in the partitions to compact: Iceberg's reader may treat them as empty."""
         files = open_target(self._handle).files
         vectors = [] if files is None else [entry for entry in files.position_deletes if entry.is_deletion_vector]
         if self._options.data_files is not None and vectors:
@@ -154,7 +154,7 @@ class Compact(Operation[CompactResult]):
         return should_verify(self._verify, size)
 
     def _compact_on_branch(self) -> None:
-        """Compacts on a branch of its own, compares the rows, and only then moves the real branch."""
+        """Compacts on a temporary branch, compares the rows, and only then moves the real branch."""
         handle = self._handle
         start = _read_head(handle, handle.branch)
         name, published = f"rowdelta-compact-{uuid.uuid4().hex[:12]}", False
@@ -163,24 +163,24 @@ class Compact(Operation[CompactResult]):
             own = handle.on_branch(name)
             own.mark = handle.mark
             self._compact_head(own)
-            made = _read_head(handle, name)
-            if made.id == start.id:
+            new_head = _read_head(handle, name)
+            if new_head.id == start.id:
                 return
             stop_if_interrupted()
-            compare_rows(self._read_rows(start.id), self._read_rows(made.id), handle.name)
+            compare_rows(self._read_rows(start.id), self._read_rows(new_head.id), handle.name)
             try:
-                fast_forward(handle, handle.branch, made.id, start.id)
+                fast_forward(handle, handle.branch, new_head.id, start.id)
             except CommitConflictError as error:
                 raise CommitConflictError(
                     f"{handle.name} changed while it was compacted",
-                    hint="run it again, or with verify=False, which lets Iceberg commit beside other writers",
+                    hint="run it again, or use verify=False, which lets Iceberg commit alongside other writers",
                 ) from error
             published = True
         finally:
             drop_branch(handle, name, start_id=None if published else start.id)
 
     def _read_rows(self, snapshot_id: int) -> DataFrame:
-        """The live rows of a snapshot."""
+        """Reads the live rows of a snapshot."""
         snapshot = self._handle.snapshot(snapshot_id)
         assert snapshot is not None
         files = read_snapshot_files(self._handle, snapshot)
@@ -194,7 +194,7 @@ class Compact(Operation[CompactResult]):
         self._remove_dangling(handle)
 
     def _plan_resolve(self, handle: TableHandle) -> Resolve | None:
-        """What must be resolved first: the partitions of the predicate where that is possible, else everything."""
+        """Plans what to resolve first: the partitions of the predicate if possible, else everything."""
         files = open_target(handle).files
         if files is None or not files.equality_deletes:
             return None
@@ -228,20 +228,20 @@ class Compact(Operation[CompactResult]):
             self._add(write_standard_deletes(handle))
 
     def _rewrite_data_files(self, handle: TableHandle) -> None:
-        """Runs Iceberg's procedure, which commits to the branch itself, beside other writers."""
+        """Runs Iceberg's procedure, which commits to the branch itself, alongside other writers."""
         handle.spark.catalog.refreshTable(handle.full_name)  # a new branch is not a new snapshot
-        arguments = self._options.arguments(handle.full_name, handle.branch)
+        arguments = self._options.build_arguments(handle.full_name, handle.branch)
         head = _read_head(handle, handle.branch)
         totals = (int(head.summary.get(f"total-{name}", 0)) for name in ("records", "files-size", "data-files"))
         whole = Portion(*totals)
         with report_progress(f"compact {handle.name}", [whole], self._progress) as reporter:
-            with watch_jobs(handle.spark.sparkContext, reporter.within(whole)):
+            with watch_jobs(handle.spark.sparkContext, reporter.track_group(whole)):
                 numbers = call_procedure(handle, "rewrite_data_files", arguments)
-            reporter.done(whole)
-        made = _read_head(handle, handle.branch)
+            reporter.finish_group(whole)
+        new_head = _read_head(handle, handle.branch)
         self._add(
             Result(
-                snapshot_id=None if made.id == head.id else made.id,
+                snapshot_id=None if new_head.id == head.id else new_head.id,
                 data_files_removed=numbers["rewritten_data_files_count"],
                 delete_files_removed=numbers["removed_delete_files_count"],
             ),
@@ -270,7 +270,7 @@ class Compact(Operation[CompactResult]):
 
 
 def _read_head(handle: TableHandle, branch: str) -> Snapshot:
-    """The newest snapshot of a branch that has one."""
+    """Reads the newest snapshot of a branch that has one."""
     head = handle.refresh().head(branch)
     assert head is not None
     return head

@@ -36,8 +36,8 @@ class CompactOptions:
         every, parts = (_is_true(self.options.get(name)) for name in ("rewrite-all", "partial-progress.enabled"))
         return self.data_files is None and every and not parts
 
-    def arguments(self, table: str, branch: str) -> dict[str, Any]:
-        """The arguments of `rewrite_data_files`."""
+    def build_arguments(self, table: str, branch: str) -> dict[str, Any]:
+        """Builds the arguments of `rewrite_data_files`."""
         order = f"zorder({self.sort_order})" if self.strategy == "zorder" else self.sort_order
         arguments = {
             "table": table,

@@ -40,10 +40,10 @@ def build_data_file_check(
         oldest_allowed: No data file below this sequence number may have been added since. A rewrite keeps the number
             that it started with: its rows would come back if a newer equality delete were removed unapplied.
     """
-    read = _list_data_manifests(files.listing)
+    read_manifests = _list_data_manifests(files.listing)
 
-    def check(made: UncommittedSnapshot) -> None:
-        before, after = _find_changes(read, made)
+    def check(uncommitted: UncommittedSnapshot) -> None:
+        before, after = _find_changes(read_manifests, uncommitted)
         lost = sorted(touched & (before - after.keys()))
         if lost:
             raise CommitConflictError(f"another writer removed data file {lost[0]}", hint="run it again")
@@ -70,23 +70,23 @@ def build_equality_delete_check(
         emptied: The files without a live row, by path, with their sequence numbers. A file of the same path with
             another number is a different file.
     """
-    read = _list_data_manifests(files.listing)
+    read_manifests = _list_data_manifests(files.listing)
 
-    def check(made: UncommittedSnapshot) -> None:
-        before, after = _find_changes(read, made)
+    def check(uncommitted: UncommittedSnapshot) -> None:
+        before, after = _find_changes(read_manifests, uncommitted)
         remaining = sorted(emptied.keys() - (before - after.keys()))
         if remaining:
             raise TableError(
                 f"Iceberg did not remove {remaining[0]}", hint="nothing was committed; run t.compact() instead"
             )
-        if made.parent_id == files.snapshot.id:
+        if uncommitted.parent_id == files.snapshot.id:
             return
-        parent = read_parent_files(made)
+        parent = read_parent_files(uncommitted)
         removed = sorted(deletes - {entry.path for entry in parent.equality_deletes})
         if removed:
             raise CommitConflictError(f"another writer removed equality delete {removed[0]}", hint="run it again")
-        newer = [m for path, m in _list_data_manifests(parent.listing).items() if path not in read]
-        entries = [entry for manifest in newer for entry in made.handle.manifests.data(manifest)]
+        newer = [m for path, m in _list_data_manifests(parent.listing).items() if path not in read_manifests]
+        entries = [entry for manifest in newer for entry in uncommitted.handle.manifests.read_data(manifest)]
         replaced = [e.path for e in entries if emptied.get(e.path, e.sequence_number) != e.sequence_number]
         if replaced:
             raise CommitConflictError(f"another writer added data file {replaced[0]} again", hint="run it again")
@@ -98,19 +98,23 @@ def _list_data_manifests(listing: AvroFile) -> dict[str, dict[str, Any]]:
     return {record["manifest_path"]: record for record in listing.records if not record.get("content")}
 
 
-def _find_changes(read: dict[str, dict[str, Any]], made: UncommittedSnapshot) -> tuple[set[str], dict[str, DataEntry]]:
-    """The data files of manifests that were removed since a snapshot was read, and of new manifests."""
-    now, data = _list_data_manifests(made.listing), made.handle.manifests.data
-    before = {entry.path for path, manifest in read.items() if path not in now for entry in data(manifest)}
-    after = {entry.path: entry for path, manifest in now.items() if path not in read for entry in data(manifest)}
+def _find_changes(
+    read_manifests: dict[str, dict[str, Any]], uncommitted: UncommittedSnapshot
+) -> tuple[set[str], dict[str, DataEntry]]:
+    """Finds the data files of manifests that were removed since a snapshot was read, and of new manifests."""
+    now, data = _list_data_manifests(uncommitted.listing), uncommitted.handle.manifests.read_data
+    before = {entry.path for path, manifest in read_manifests.items() if path not in now for entry in data(manifest)}
+    after = {
+        entry.path: entry for path, manifest in now.items() if path not in read_manifests for entry in data(manifest)
+    }
     return before, after
 
 
 def combine_checks(checks: Sequence[Callable[[UncommittedSnapshot], None]]) -> Callable[[UncommittedSnapshot], None]:
     """Combines checks into one that runs them in order."""
 
-    def check(made: UncommittedSnapshot) -> None:
+    def check(uncommitted: UncommittedSnapshot) -> None:
         for each in checks:
-            each(made)
+            each(uncommitted)
 
     return check

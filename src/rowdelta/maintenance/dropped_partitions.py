@@ -24,7 +24,7 @@ def write_standard_deletes(handle: TableHandle) -> RewriteDeletesResult:
     """Rewrites equality delete vectors as standard files.
 
     Raises:
-        TableError: A vector cannot be rewritten; one of such a partition never can.
+        TableError: A vector cannot be rewritten, as is always the case in such a partition.
     """
     files = open_target(handle).files
     for entry in () if files is None else files.equality_deletes:
@@ -62,10 +62,10 @@ def exclude_dropped_partitions(handle: TableHandle, files: SnapshotFiles, covere
 
 
 def refuse_to_lose_deletes(handle: TableHandle) -> None:
-    """Refuses a rewrite of some files if others stay in such a partition and have deletes there.
+    """Refuses a rewrite of some files if others remain in such a partition and have deletes.
 
     Iceberg 1.12 rewrites the manifest of the files that stay, without their partition. Then no delete of the partition
-    applies to them, and deleted rows would come back. A rewrite of all files in one commit leaves none behind.
+    applies to them, and deleted rows would come back. A rewrite of all files in one commit avoids this.
     """
     files = open_target(handle).files
     if files is None or not _find_in_dropped_partitions(handle, (*files.equality_deletes, *files.position_deletes)):
@@ -80,7 +80,7 @@ def refuse_to_lose_deletes(handle: TableHandle) -> None:
 
 
 def _find_dropped_column(handle: TableHandle, files: SnapshotFiles) -> str | None:
-    """The dropped column of a partition that still has data files."""
+    """Finds the dropped column of a partition that still has data files."""
     specs = {file.spec_id for file in build_delete_index(handle, files.snapshot).data}
     return next(filter(None, (find_dropped_partition(handle, spec_id) for spec_id in sorted(specs))), None)
 

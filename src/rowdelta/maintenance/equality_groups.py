@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from rowdelta.change import IntegerBatch
-from rowdelta.codec import sorted_distinct
+from rowdelta.codec import sort_distinct
 from rowdelta.encoding import BatchStatistics, DeleteBatch, DeleteEncoding, FileContent, KeyColumn, choose_encoding
 from rowdelta.errors import EncodingError
 from rowdelta.iceberg import read_footer
@@ -74,13 +74,13 @@ def plan_equality_groups(
 
 
 def read_encoding(handle: TableHandle, entry: DeleteEntry) -> DeleteEncoding:
-    """The encoding of a delete file, by its manifest and its footer."""
+    """Reads the encoding of a delete file, by its manifest and its footer."""
     blobs = read_footer(handle, entry.path, entry.file_size_in_bytes).blobs if entry.is_vector else ()
     return entry.encoding(blobs[0].type if blobs else None)
 
 
 def find_obstacle(handle: TableHandle, files: SnapshotFiles, group: EqualityGroup, column_count: int) -> str | None:
-    """Why a group cannot be written in its encoding; None where it can.
+    """Explains why a group cannot be written in its encoding; None if it can.
 
     Args:
         handle: The table.
@@ -98,9 +98,11 @@ def find_obstacle(handle: TableHandle, files: SnapshotFiles, group: EqualityGrou
     if target is DeleteEncoding.FULL_ROW and inner:
         return f"key {inner[0]!r} is inside a struct, which cannot be written outside of Spark"
     if target is DeleteEncoding.FULL_ROW and not single:
-        odd = [column for column in columns if not _is_plain(column)]
-        if odd:
-            return f"column {odd[0].name!r} of type {odd[0].type_name} cannot be written outside of Spark"
+        unsupported = [column for column in columns if not _is_plain(column)]
+        if unsupported:
+            return (
+                f"column {unsupported[0].name!r} of type {unsupported[0].type_name} cannot be written outside of Spark"
+            )
     try:
         statistics = None
         if target is DeleteEncoding.DELETION_VECTOR:
@@ -114,7 +116,7 @@ def find_obstacle(handle: TableHandle, files: SnapshotFiles, group: EqualityGrou
 def choose_group_encoding(
     handle: TableHandle, group: EqualityGroup, statistics: BatchStatistics | None
 ) -> EncodingChoice | None:
-    """Decides how to write a group as a vector, within the table's properties; None where it becomes a Parquet file."""
+    """Decides how to write a group as a vector, within the table's properties; None if it becomes a Parquet file."""
     if group.encoding is DeleteEncoding.FULL_ROW:
         return None
     keys = tuple(KeyColumn(column.name, column.type_name, column.required) for column in group.columns)
@@ -131,7 +133,7 @@ def load_integer_batch(
     loaded = load_integer_keys(handle, files, plain, column) if plain else []
     loaded += [load_hashed_integers(handle, entry, column) for entry in entries if entry not in plain]
     has_null = any(keys.has_null for keys in loaded)
-    return IntegerBatch((), sorted_distinct(np.concatenate([keys.keys for keys in loaded])), has_null)
+    return IntegerBatch((), sort_distinct(np.concatenate([keys.keys for keys in loaded])), has_null)
 
 
 def _is_plain(column: Field) -> bool:

@@ -92,14 +92,14 @@ class Expire(Operation[ExpireResult]):
         return Plan(f"expire snapshots of {self._handle.name}", tuple(steps))
 
     def execute(self) -> ExpireResult:
-        """Expires in one commit, then removes the files. Ctrl-C waits for that: no later call would find them."""
+        """Expires in one commit, then removes the files. Ctrl-C waits: no later call would find the files."""
         return self._handle.run_interruptibly(self._expire, cancel=False)
 
     def _expire(self) -> ExpireResult:
         started = time.monotonic()
         action = f"expire {self._handle.name}"
         owns_data = self.check()
-        before = self._handle.whole_document()
+        before = self._handle.read_whole_document()
         with show_search(action, self._progress):
             if owns_data:
                 files = expire_all(self._handle, self._older_than, self._retain_last)
@@ -109,7 +109,7 @@ class Expire(Operation[ExpireResult]):
         # Before anything else that may fail: no later call would find these files.
         removed = remove_files(self._handle, action, files.by_kind, self._progress, finish_anyway=True)
         self._handle.refresh()
-        expiry = compare_documents(before, self._handle.whole_document())
+        expiry = compare_documents(before, self._handle.read_whole_document())
         if expiry.snapshots:
             refresh_spark_cache(self._handle)
             refresh_views(self._handle)
@@ -124,7 +124,7 @@ class Expire(Operation[ExpireResult]):
         )
 
     def _find_own_folders(self) -> list[str]:
-        """The folders in which a table that was converted from Delta has files of its own."""
+        """Finds the folders in which a table that was converted from Delta has its own files."""
         metadata = self._handle.metadata
         return [folder for folder in (metadata.location, metadata.properties.get(DELTA_DELETES)) if folder]
 

@@ -26,7 +26,7 @@ def parse_memory(memory: str | int) -> int:
     """Parses a memory budget into bytes."""
     size = parse_size("memory", memory)
     if size < _MIN_MEMORY:
-        raise InputError(f"memory={memory!r} is too little to work with", hint="give at least 1m")
+        raise InputError(f"memory={memory!r} is too small", hint="give at least 1m")
     return size
 
 
@@ -34,7 +34,7 @@ def parse_size(name: str, size: str | int) -> int:
     """Parses a size that the caller gave into bytes.
 
     Examples:
-        >>> size_in_bytes("memory", "512m"), size_in_bytes("memory", "1.5 GB"), size_in_bytes("memory", 4096)
+        >>> parse_size("memory", "512m"), parse_size("memory", "1.5 GB"), parse_size("memory", 4096)
         (536870912, 1610612736, 4096)
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", str(size).lower())

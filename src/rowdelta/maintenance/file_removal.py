@@ -42,7 +42,7 @@ def remove_files(
         with report_progress(action, [Portion(files=len(part)) for _, part in parts], progress) as reporter:
             for name, part in remaining:
                 removed[name] += delete_from_storage(handle, part)
-                reporter.done(Portion(files=len(part)))
+                reporter.finish_group(Portion(files=len(part)))
     finally:
         for _, part in remaining if finish_anyway else ():
             delete_from_storage(handle, part)

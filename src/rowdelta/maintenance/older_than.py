@@ -17,11 +17,11 @@ def parse_cutoff(older_than: OlderThan | None, now_ms: int | None = None) -> int
     """Converts to milliseconds a datetime, ISO text (both UTC without a zone), or an age.
 
     Examples:
-        >>> cutoff_ms("1970-01-01T00:00:01"), cutoff_ms(dt.timedelta(seconds=3), now_ms=10_000)
+        >>> parse_cutoff("1970-01-01T00:00:01"), parse_cutoff(dt.timedelta(seconds=3), now_ms=10_000)
         (1000, 7000)
-        >>> cutoff_ms("90m", now_ms=5_400_000)
+        >>> parse_cutoff("90m", now_ms=5_400_000)
         0
-        >>> cutoff_ms("yesterday")
+        >>> parse_cutoff("yesterday")
         Traceback (most recent call last):
         rowdelta.errors.InputError: older_than is 'yesterday', which is neither a time nor an age
         Hint: give a datetime, a timedelta, a time such as 2024-01-31T12:00+02:00, or an age such as 5d, 36h or 90m

@@ -38,7 +38,7 @@ def find_covered_deletes(
         handle: The table.
         deletes: The equality deletes.
         where: The predicate; None for all rows.
-        for_iceberg: Whether Iceberg selects files by the predicate afterwards; it takes some nulls for matches.
+        for_iceberg: Whether Iceberg selects files by the predicate afterwards; it treats some nulls as matches.
 
     Raises:
         InputError: Iceberg cannot evaluate the predicate, or it cuts through a partition.
@@ -57,10 +57,10 @@ def find_covered_deletes(
     if for_iceberg:
         by_iceberg = evaluate_partitions(handle, files, replace(condition, expression=condition.translated))
         answers = [answer if answer == other else None for answer, other in zip(answers, by_iceberg, strict=True)]
-    cut = [entry for entry, answer in zip(scoped, answers, strict=True) if answer is None]
-    if cut:
+    partial = [entry for entry, answer in zip(scoped, answers, strict=True) if answer is None]
+    if partial:
         raise InputError(
-            f"partitions={where!r} covers the partition of {cut[0].path} only in part, or possibly so",
+            f"partitions={where!r} covers the partition of {partial[0].path} only in part, or may do so",
             hint="name whole partitions: an equality delete is resolved for all its rows or not at all",
         )
     inside = tuple(entry for entry, answer in zip(scoped, answers, strict=True) if answer)
@@ -68,7 +68,7 @@ def find_covered_deletes(
     if not table_wide:
         return CoveredDeletes(inside)
     reason = (
-        f"{table_wide} equality deletes are for the whole table, and stay: resolve without a predicate to remove them"
+        f"{table_wide} equality deletes apply to the whole table, and stay: resolve without a predicate to remove them"
     )
     return CoveredDeletes(inside, (reason,))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Portion:
-    """The rows, bytes and files of one group, as far as they are known."""
+    """The rows, bytes and files of one group, if they are known."""
 
     rows: int = 0
     size_in_bytes: int = 0
@@ -75,7 +75,7 @@ class Progress:
 
 
 def _measure(now: Progress) -> tuple[int, int]:
-    """What is done and what there is in all: in rows, or in files if the rows are unknown."""
+    """Returns how much is done and the total: in rows, or in files if the rows are unknown."""
     return (now.rows_done, now.rows) if now.rows else (now.files_done, now.files)
 
 
@@ -90,8 +90,8 @@ class Reporter:
         self._listeners = listeners
         self._started = time.monotonic()
 
-    def done(self, group: Portion) -> None:
-        """Reports that a group of files is finished. A Ctrl-C that came meanwhile takes effect here."""
+    def finish_group(self, group: Portion) -> None:
+        """Reports that a group of files is finished. A Ctrl-C that came in the meantime takes effect here."""
         now = self._state
         self._state = replace(
             now,
@@ -104,7 +104,7 @@ class Reporter:
         self._notify(self._state)
         stop_if_interrupted()
 
-    def within(self, group: Portion) -> Callable[[float], None]:
+    def track_group(self, group: Portion) -> Callable[[float], None]:
         """Returns a callback that takes the share of a group that is done, from 0 to 1, and reports rows and bytes."""
 
         def report(share: float) -> None:
@@ -141,7 +141,7 @@ def report_progress(action: str, groups: Sequence[Portion], listener: OnProgress
 
 @contextmanager
 def show_search(action: str, listener: OnProgress | None) -> Iterator[None]:
-    """Shows a bar without an end while an action searches for its work, where it would show a progress bar later."""
+    """Shows an indeterminate bar while an action searches for its work, if it would show a progress bar later."""
     if listener is not None or not sys.stderr.isatty():
         yield
         return

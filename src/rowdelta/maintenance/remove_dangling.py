@@ -1,4 +1,4 @@
-"""`t.remove_dangling()`: drops deletes that no longer apply to any data file, by metadata alone."""
+"""`t.remove_dangling()`: drops deletes that no longer apply to any data file; reads only metadata."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _RemovalPlan:
 
 
 class RemoveDangling(Operation[RemoveDanglingResult]):
-    """Drops deletes that apply to nothing: their data is removed, newer, elsewhere, or outside of their bounds."""
+    """Drops deletes that apply to nothing: the data is gone, newer, in other partitions, or outside of their bounds."""
 
     def __init__(self, handle: TableHandle, progress: OnProgress | None = None) -> None:
         self._handle = handle
@@ -69,7 +69,7 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
         )
 
     def execute(self) -> RemoveDanglingResult:
-        """Drops them in one snapshot; where there are none, nothing happens."""
+        """Drops them in one snapshot; does nothing if there are none."""
         started = time.monotonic()
         action = f"removal of dangling deletes of {self._handle.name}"
         result = self._handle.run_interruptibly(lambda: retry_conflicts(self._remove, action))
@@ -94,7 +94,7 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
         with report_progress(action, [whole], self._progress) as reporter:
             removed = [to_content_file(self._handle, entry) for entry in dangling]
             snapshot = commit_and_refresh(self._handle, RowChange(removed_deletes=removed, validation=validation))
-            reporter.done(whole)
+            reporter.finish_group(whole)
         return RemoveDanglingResult(
             snapshot_id=snapshot.id,
             delete_files_removed=len(removed),
@@ -107,7 +107,7 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
         if target.files is None or not (target.files.equality_deletes or target.files.position_deletes):
             return _RemovalPlan(target.files, [], 0)
         inventory = build_delete_index(self._handle, target.files.snapshot)
-        dangling = [entry for entry, data in inventory.applicable() if not len(data)]
+        dangling = [entry for entry, data in inventory.match_entries() if not len(data)]
         removable = [entry for entry in dangling if find_dropped_partition(self._handle, entry.spec_id) is None]
         return _RemovalPlan(target.files, removable, len(dangling) - len(removable))
 

@@ -41,7 +41,7 @@ class OrphansPlan(Plan):
     orphan_files: tuple[str, ...] = field(default=(), repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """The steps as a plain dictionary, with the paths of all files.
+        """Returns the steps as a plain dictionary, with the paths of all files.
 
         Examples:
             >>> OrphansPlan("remove orphan files of t", (), ("data/left-behind.parquet",)).to_dict()

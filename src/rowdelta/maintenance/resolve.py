@@ -79,7 +79,7 @@ class Resolve(Operation[ResolveResult]):
     ) -> None:
         if publish is not None and publish == handle.branch:
             raise InputError(
-                f"branch {publish!r} is the one that is resolved: there is nothing to publish",
+                f"branch {publish!r} itself is resolved: there is nothing to publish",
                 hint=f'open the table with another branch: rd.table(spark, "{handle.name}", branch="ingest")',
             )
         self._handle = handle
@@ -124,7 +124,7 @@ class Resolve(Operation[ResolveResult]):
             self._result = replace(self._result, published=self._publish if moved else None)
 
     def _resolve(self) -> None:
-        """One attempt. What it commits counts, even when a later group meets a conflict and a new attempt follows."""
+        """Runs one attempt. Its commits count, even if a later group has a conflict and another attempt follows."""
         plan = self._plan_attempt()
         if plan is not None and restore_vector_offsets(self._handle, plan.files):
             plan = self._plan_attempt()
@@ -135,7 +135,7 @@ class Resolve(Operation[ResolveResult]):
         if not plan.deletes:
             self._resolved = plan.files.snapshot
             return
-        check_vectors(self._handle, plan.deletion_vectors())
+        check_vectors(self._handle, plan.list_deletion_vectors())
         groups = plan.group()
         self._result = replace(
             self._result,
@@ -163,7 +163,7 @@ class Resolve(Operation[ResolveResult]):
         with report_progress(action, portions, self._progress) as reporter:
             for index, (group, portion) in enumerate(zip(groups, portions, strict=True), 1):
                 positions += find_positions(plan, group)
-                reporter.done(portion)
+                reporter.finish_group(portion)
                 if self._partial and index < len(groups):
                     change = stage_group(plan, positions, group, verify=verify)
                     if change is not None:
@@ -188,7 +188,7 @@ class Resolve(Operation[ResolveResult]):
         return snapshot
 
     def _check_publishable(self, plan: ResolvePlan) -> None:
-        """Refuses to publish equality deletes that others committed meanwhile; the next attempt resolves only these."""
+        """Refuses to publish equality deletes that others have added since; the next attempt resolves only these."""
         files = None if self._resolved is None else read_snapshot_files(self._handle, self._resolved)
         resolved = {entry.path for entry in plan.files.equality_deletes}
         if files is not None and any(entry.path not in resolved for entry in files.equality_deletes):

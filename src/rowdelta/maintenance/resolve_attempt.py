@@ -37,7 +37,7 @@ def find_positions(plan: ResolvePlan, group: Sequence[LiveData]) -> list[FilePos
 
 
 def find_deleted_rows(plan: ResolvePlan, group: Sequence[LiveData]) -> DataFrame:
-    """The rows of a group that equality deletes delete, by file and position; reads the key columns alone."""
+    """Finds the rows of a group that equality deletes delete, by file and position; reads only the key columns."""
     dangling = {entry.path for entry in plan.affected.dangling}
     deletes = tuple(entry for entry in plan.deletes if entry.path not in dangling)
     paths = {file.path for file in group}

@@ -45,11 +45,11 @@ class ResolvePlan:
         return self.covered.deletes
 
     def group(self) -> list[list[LiveData]]:
-        """The data files to read, in groups that fit into the memory."""
+        """Groups the data files to read, so that each group fits into the memory."""
         return group_files(self.affected.files, self.memory)
 
-    def deletion_vectors(self) -> list[DeleteEntry]:
-        """The deletion vectors of the data files to read."""
+    def list_deletion_vectors(self) -> list[DeleteEntry]:
+        """Lists the deletion vectors of the data files to read."""
         paths = {file.path for file in self.affected.files}
         return [entry for entry in self.files.position_deletes if entry.referenced_data_file in paths]
 
@@ -81,7 +81,7 @@ def plan_resolve(
 
 
 def describe_resolve(plan: ResolvePlan) -> tuple[tuple[str, str], ...]:
-    """What would be done, as the steps of `Resolve.plan()`."""
+    """Describes what would be done, as the steps of `Resolve.plan()`."""
     affected, deletes = plan.affected, plan.deletes
     rows, size = (sum(getattr(file, name) for file in affected.files) for name in ("records", "size_in_bytes"))
     in_puffin = sum(entry.is_vector for entry in deletes)
@@ -96,5 +96,5 @@ def describe_resolve(plan: ResolvePlan) -> tuple[tuple[str, str], ...]:
         ("bytes", f"{size:,}"),
         ("groups", f"{len(plan.group()):,}"),
         ("writes", new),
-        *(("left out", reason) for reason in plan.covered.skipped),
+        *(("skipped", reason) for reason in plan.covered.skipped),
     )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def restore_vector_offsets(handle: TableHandle, files: SnapshotFiles) -> bool:
-    """Commits manifests with all offsets if some are missing; returns whether there is a new snapshot.
+    """Commits manifests with all offsets if some are missing; returns whether it made a snapshot.
 
     Iceberg's manifest writer omits these fields of equality deletes, so they are lost when another engine merges
     manifests. The footers of the files still have them.

@@ -1,4 +1,4 @@
-"""`t.rewrite_deletes()`: delete files in another encoding, or fewer of them; what they delete stays the same."""
+"""`t.rewrite_deletes()`: rewrites delete files in another encoding, or as fewer files. They delete the same rows."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
         return Plan(title, steps)
 
     def execute(self) -> RewriteDeletesResult:
-        """Rewrites equality deletes in one snapshot and position deletes in another; each may have nothing to do.
+        """Rewrites equality deletes in one snapshot and position deletes in another, if there are any to rewrite.
 
         Raises:
             CommitConflictError: Other writers changed the same files in every attempt.
@@ -113,7 +113,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
         return replace(self._result, seconds=time.monotonic() - started)
 
     def _rewrite(self) -> None:
-        """One attempt. What it commits counts, even when a new attempt follows."""
+        """Runs one attempt. Its commits count, even if another attempt follows."""
         plan = self._plan_attempt()
         if plan is not None and restore_vector_offsets(self._handle, plan.files):
             plan = self._plan_attempt()
@@ -144,7 +144,7 @@ class RewriteDeletes(Operation[RewriteDeletesResult]):
         entries, verify = plan.positions.entries, self._should_verify(plan)
         with self._report_progress("position", [entries]) as reporter:
             self._commit(stage_position_rewrite(plan.positions, verify=verify), positions=len(entries))
-            reporter.done(measure_deletes(entries))
+            reporter.finish_group(measure_deletes(entries))
 
     def _report_progress(
         self, content: str, groups: Sequence[Sequence[DeleteEntry]]

@@ -56,13 +56,13 @@ def stage_equality_rewrite(
 ) -> RowChange:
     """Writes a delete file for each group, and prepares the commit that replaces the old ones.
 
-    The keys of old and new files are always compared before the commit; with `verify`, all visible rows are, too.
+    The keys of old and new files are always compared before the commit; with `verify`, so are all visible rows.
     """
     new: list[NewDelete] = []
     try:
         for group in groups:
             new.append(_write_group(handle, files, group))
-            reporter.done(measure_deletes(group.entries))
+            reporter.finish_group(measure_deletes(group.entries))
     except BaseException:
         handle.io.discard([delete.file.path for delete in new])
         raise

@@ -60,7 +60,7 @@ def plan_rewrite(
         handle: The table.
         target: The encoding of new equality deletes; None keeps the encoding of each.
         where: Which deletes, by the columns of `t.delete_files()`.
-        min_input_files: How many deletes of one place are worth merging.
+        min_input_files: How many deletes of one data file or partition are worth merging.
         target_size: About how large a new file of deletes for several data files may be.
     """
     files = open_target(handle).files
@@ -75,7 +75,7 @@ def plan_rewrite(
 
 
 def _select_deletes(handle: TableHandle, files: SnapshotFiles, where: str | Column | None) -> list[DeleteEntry]:
-    """The deletes of a snapshot that a predicate on `t.delete_files()` selects."""
+    """Selects the deletes of a snapshot that a predicate on `t.delete_files()` selects."""
     entries = [*files.equality_deletes, *files.position_deletes]
     if where is None:
         return entries
@@ -85,7 +85,7 @@ def _select_deletes(handle: TableHandle, files: SnapshotFiles, where: str | Colu
 
 
 def describe_rewrite(plan: RewritePlan) -> tuple[tuple[str, str], ...]:
-    """What would be done, as the steps of `RewriteDeletes.plan()`."""
+    """Describes what would be done, as the steps of `RewriteDeletes.plan()`."""
     encodings = {group.encoding.shown(FileContent.EQUALITY) for group in plan.groups}
     goal = ", ".join(sorted(encodings)) or "they are"
     return (

@@ -114,7 +114,7 @@ def _choose_vectors(
 
 
 def _measure_vector(vector: DeleteEntry) -> int:
-    """The size of a deletion vector with its part of the footer."""
+    """Measures the size of a deletion vector with its part of the footer."""
     return (vector.content_size_in_bytes or 0) + len(vector.referenced_data_file or "") + _FOOTER_BYTES
 
 

@@ -16,11 +16,11 @@ _PAUSE_SECONDS: Final = 0.5
 
 @contextmanager
 def watch_jobs(context: SparkContext, report: Callable[[float], None], pause: float = _PAUSE_SECONDS) -> Iterator[None]:
-    """Reports at intervals which share of the tasks submitted so far is done; the share never falls.
+    """Reports at intervals which share of the tasks submitted so far is done; the share never decreases.
 
     Args:
         context: Spark; all of its jobs count, because Iceberg runs its own in other threads.
-        report: Called in a thread of its own, with a share below 1.
+        report: Called in a separate thread, with a share below 1.
         pause: Seconds between two reports.
     """
     ended = threading.Event()

@@ -61,12 +61,12 @@ def hash_row(frame: DataFrame) -> Column:
 
 
 def _split_null(value: Column, data_type: T.DataType) -> tuple[Column, Column]:
-    """A value and whether it is null: Spark's hash skips nulls, so (1, null) would equal (null, 1)."""
+    """Returns a value, and whether it is null: Spark's hash skips nulls, so (1, null) would equal (null, 1)."""
     return value.isNull(), _make_hashable(value, data_type)
 
 
 def _make_hashable(value: Column, data_type: T.DataType) -> Column:
-    """A value that Spark can hash, nulls inside of it included: a map as its sorted entries, a variant as its text."""
+    """Makes a value that Spark hashes with its inner nulls: of a map, its sorted entries; of a variant, its text."""
     if isinstance(data_type, T.MapType):
         return F.array_sort(F.transform(F.map_entries(value), lambda entry: _make_entry_hashable(entry, data_type)))
     if isinstance(data_type, T.VariantType):
@@ -98,11 +98,11 @@ def build_row_check(only: AbstractSet[str] | None = None) -> Callable[[Uncommitt
     """
     done: list[bool] = []
 
-    def check(made: UncommittedSnapshot) -> None:
+    def check(uncommitted: UncommittedSnapshot) -> None:
         if done:
             return
-        handle, before = made.handle, read_parent_files(made)
-        after = read_listed_files(handle, before.snapshot, made.listing)
+        handle, before = uncommitted.handle, read_parent_files(uncommitted)
+        after = read_listed_files(handle, before.snapshot, uncommitted.listing)
         compare_rows(read_all(handle, before, only), read_all(handle, after, only), handle.name)
         done.append(True)
 
@@ -112,7 +112,7 @@ def build_row_check(only: AbstractSet[str] | None = None) -> Callable[[Uncommitt
 def read_all(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[str] | None = None) -> DataFrame:
     """Reads the live rows and applies every delete. A check does not rely on pruning, so no delete is skipped."""
     schema_id = handle.metadata.current_schema_id
-    return build_live_rows(handle, files, schema_id, only=only, deletes=files.equality_deletes).live()
+    return build_live_rows(handle, files, schema_id, only=only, deletes=files.equality_deletes).apply_deletes()
 
 
 def compare_rows(before: DataFrame, after: DataFrame, name: str) -> None:

@@ -16,18 +16,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.codec import sorted_distinct
+from rowdelta.codec import sort_distinct
 from rowdelta.encoding import DeleteEncoding
 from rowdelta.errors import VerificationError
 from rowdelta.iceberg import find_column_path, read_delete_keys, read_encoding, read_listed_files, read_parent_files
 from rowdelta.read import (
-    integer_sql,
     is_integer,
     load_hashed_integers,
     load_hashed_keys,
     read_row_keys,
     read_vector_keys,
     to_integers,
+    write_integer_sql,
 )
 from rowdelta.spark import make_frame_from_arrow, parse_column
 
@@ -63,13 +63,13 @@ def build_key_check(
     """
     done: list[bool] = []
 
-    def check(made: UncommittedSnapshot) -> None:
+    def check(uncommitted: UncommittedSnapshot) -> None:
         if done:
             return
-        after = read_listed_files(made.handle, read_parent_files(made).snapshot, made.listing)
+        after = read_listed_files(uncommitted.handle, read_parent_files(uncommitted).snapshot, uncommitted.listing)
         written = {entry.path: entry for entry in after.equality_deletes}
-        old = _KeyReader(made.handle, files, groups, [group.entries for group in groups])
-        new = _KeyReader(made.handle, after, groups, [[written[path]] for path in paths])
+        old = _KeyReader(uncommitted.handle, files, groups, [group.entries for group in groups])
+        new = _KeyReader(uncommitted.handle, after, groups, [[written[path]] for path in paths])
         for group, path in zip(groups, paths, strict=True):
             _compare_keys(
                 group, path, old.collect(group.columns, group.entries), new.collect(group.columns, [written[path]])
@@ -116,10 +116,10 @@ class _KeyReader:
                 self._rows |= _read_rows(handle, files, rows, columns)
 
     def collect(self, columns: Sequence[Field], entries: Iterable[DeleteEntry]) -> pa.Table:
-        """The distinct keys of some files, sorted."""
+        """Collects the distinct keys of some files, sorted."""
         if _is_one_integer(columns):
             loaded = [self._read_integers(columns[0], entry) for entry in entries]
-            keys = pa.array(sorted_distinct(np.concatenate([part.keys for part in loaded])), pa.int64())
+            keys = pa.array(sort_distinct(np.concatenate([part.keys for part in loaded])), pa.int64())
             nulls = pa.nulls(int(any(part.has_null for part in loaded)), pa.int64())
             return pa.table({str(columns[0].id): pa.concat_arrays([keys, nulls])})
         table = pa.concat_tables([self._read_file(columns, entry) for entry in entries])
@@ -129,7 +129,7 @@ class _KeyReader:
     def _read_file(self, columns: Sequence[Field], entry: DeleteEntry) -> pa.Table:
         if not entry.is_vector:
             return self._rows[entry.path]
-        return _as_stored(columns, load_hashed_keys(self._handle, entry, columns))
+        return _convert_to_stored(columns, load_hashed_keys(self._handle, entry, columns))
 
     def _read_integers(self, column: Field, entry: DeleteEntry) -> IntegerKeys:
         if not entry.is_vector:
@@ -146,22 +146,24 @@ def _is_one_integer(columns: Sequence[Field]) -> bool:
 def _read_rows(
     handle: TableHandle, files: SnapshotFiles, entries: Sequence[DeleteEntry], columns: Sequence[Field]
 ) -> dict[str, pa.Table]:
-    """The keys of Parquet files as Iceberg reads them, by path; Spark converts dates and times to integers."""
+    """Reads the keys of Parquet files as Iceberg reads them, by path; Spark converts dates and times to integers."""
     paths = [entry.path for entry in entries]
     numbers = pa.table({"_file": pa.array(paths, pa.string()), _FILE: pa.array(range(len(paths)), pa.int32())})
     rows = read_delete_keys(handle, files, entries, [column.id for column in columns])
     references = [(column, find_column_path(handle, column.id)) for column in columns]
-    values = [parse_column(integer_sql(c, sql) if is_integer(c) else sql).alias(str(c.id)) for c, sql in references]
+    values = [
+        parse_column(write_integer_sql(c, sql) if is_integer(c) else sql).alias(str(c.id)) for c, sql in references
+    ]
     joined = rows.select("_file", *values).join(F.broadcast(make_frame_from_arrow(handle.spark, numbers)), "_file")
     table = joined.drop("_file").toArrow().combine_chunks()
     codes = table[_FILE].to_numpy()
     order = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[order], np.arange(len(paths) + 1))
-    keys = _as_stored(columns, table.drop_columns([_FILE]).take(pa.array(order)))
+    keys = _convert_to_stored(columns, table.drop_columns([_FILE]).take(pa.array(order)))
     return {path: keys.slice(ends[i], ends[i + 1] - ends[i]) for i, path in enumerate(paths)}
 
 
-def _as_stored(columns: Sequence[Field], keys: pa.Table) -> pa.Table:
+def _convert_to_stored(columns: Sequence[Field], keys: pa.Table) -> pa.Table:
     """Converts keys to the values that Iceberg's metadata would hold, in the order of the columns."""
     return pa.table({str(column.id): _store_column(column, keys[str(column.id)]) for column in columns})
 

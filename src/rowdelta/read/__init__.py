@@ -6,7 +6,7 @@ from rowdelta.read.column_names import check_clashes, check_names
 from rowdelta.read.delete_joins import PARTITION, SPEC
 from rowdelta.read.deletion_vectors import check_vectors, read_vectors
 from rowdelta.read.hashed_keys import check_type, load_hashed_integers, load_hashed_keys
-from rowdelta.read.integer_keys import INTEGER_TYPES, IntegerKeys, integer_sql, is_integer, to_integers
+from rowdelta.read.integer_keys import INTEGER_TYPES, IntegerKeys, is_integer, to_integers, write_integer_sql
 from rowdelta.read.key_bitmap import KeyBits, make_key_bits
 from rowdelta.read.key_loader import (
     forget_keys,
@@ -47,7 +47,6 @@ __all__ = [
     "find_scope",
     "forget_keys",
     "hide_floats",
-    "integer_sql",
     "is_integer",
     "load_hashed_integers",
     "load_hashed_keys",
@@ -62,4 +61,5 @@ __all__ = [
     "refresh_views",
     "to_integers",
     "unpack_words",
+    "write_integer_sql",
 ]

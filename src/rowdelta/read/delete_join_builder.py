@@ -21,12 +21,12 @@ from rowdelta.read.delete_joins import (
     SPEC,
     DeletedKeys,
     combine_tests,
-    container_condition,
-    container_probe,
-    scope_condition,
+    write_container_condition,
+    write_container_probe,
+    write_scope_condition,
 )
 from rowdelta.read.hashed_keys import load_hashed_keys
-from rowdelta.read.integer_keys import integer_sql, is_integer
+from rowdelta.read.integer_keys import is_integer, write_integer_sql
 from rowdelta.read.key_bitmap import make_key_bits
 from rowdelta.read.key_loader import load_integer_keys
 from rowdelta.read.merged_keys import (
@@ -81,13 +81,13 @@ class DeletedKeysBuilder:
         partition = rows.schema[PARTITION].dataType if PARTITION in rows.columns else T.StructType()
         assert isinstance(partition, T.StructType)
         self._scopes = ScopeColumns(handle.metadata.specs, partition, partition_names)
-        self._scope_names = [f"{SIDE}spec_id", *(f"{SIDE}{name}" for name in self._scopes.casts())]
+        self._scope_names = [f"{SIDE}spec_id", *(f"{SIDE}{name}" for name in self._scopes.get_casts())]
         self._scope_fields = [f"{PARTITION}.{quote(name)}" for name in self._scopes.fields]
 
     def check_scopes(self, entries: Sequence[DeleteEntry]) -> None:
         """Refuses partition values that the table cannot have, even if the deletes then apply to no row."""
         scopes = [find_scope(entry, self._handle.metadata.specs) for entry in entries]
-        self._scopes.table([scope for scope in scopes if scope is not None])
+        self._scopes.make_table([scope for scope in scopes if scope is not None])
 
     def build(self) -> list[DeletedKeys | KeyBits]:
         """Builds the joins, which are applied one after the other."""
@@ -95,7 +95,7 @@ class DeletedKeysBuilder:
         for entry in self._files.equality_deletes:
             scoped = find_scope(entry, self._handle.metadata.specs) is not None
             groups[tuple(sorted(entry.equality_ids)), scoped].append(entry)
-        run_in_parallel(self._blob, [entry for entry in self._files.equality_deletes if entry.is_vector])
+        run_in_parallel(self._read_blob_metadata, [entry for entry in self._files.equality_deletes if entry.is_vector])
         joins: list[DeletedKeys | KeyBits] = []
         for (ids, scoped), entries in groups.items():
             columns = [self._columns[field_id] for field_id in ids]
@@ -109,9 +109,9 @@ class DeletedKeysBuilder:
         return joins
 
     def _is_hashed(self, entry: DeleteEntry) -> bool:
-        return entry.is_vector and entry.encoding(self._blob(entry).type) is DeleteEncoding.HASH_MAP
+        return entry.is_vector and entry.encoding(self._read_blob_metadata(entry).type) is DeleteEncoding.HASH_MAP
 
-    def _blob(self, entry: DeleteEntry) -> BlobMetadata:
+    def _read_blob_metadata(self, entry: DeleteEntry) -> BlobMetadata:
         return read_only_blob_metadata(self._handle, entry.path, entry.file_size_in_bytes)
 
     def _join_integers(
@@ -124,7 +124,7 @@ class DeletedKeysBuilder:
             levels[scope].append(Level(entry.sequence_number, keys.keys, keys.has_null))
         merged = {scope: merge_levels(some, ages_matter=self._aged) for scope, some in levels.items()}
         nullable = any(keys.null_sequence_number is not None for keys in merged.values())
-        key = integer_sql(column, column.sql)
+        key = write_integer_sql(column, column.sql)
         if self._as_bits and not (scoped or self._aged):
             bits = make_key_bits(self._handle.spark, merged[None].keys, key, with_null=nullable)
             if bits is not None:
@@ -134,8 +134,8 @@ class DeletedKeysBuilder:
         fields = self._scope_fields if scoped else []
         joins = []
         if dense:
-            probe = container_probe(key, nullable=nullable, scoped=[SPEC, *fields] if scoped else [])
-            condition = container_condition(key, aged=self._aged, nullable=nullable)
+            probe = write_container_probe(key, nullable=nullable, scoped=[SPEC, *fields] if scoped else [])
+            condition = write_container_condition(key, aged=self._aged, nullable=nullable)
             joins.append(self._make_join(dense, make_container_table, "container", probe, condition, scoped=scoped))
         if sparse:
             exact = combine_tests([f"{key} <=> {SIDE}key"]) + (f" AND {AGE} < {SIDE}age" if self._aged else "")
@@ -157,7 +157,7 @@ class DeletedKeysBuilder:
         for scope, merged in keys.items():
             table = layout(merged)
             if scope is not None:
-                row = self._scopes.table([scope])
+                row = self._scopes.make_table([scope])
                 for name in row.column_names:
                     repeated = pa.chunked_array([pa.repeat(row[name][0], len(table))], type=row[name].type)
                     table = table.append_column(name, repeated)
@@ -171,13 +171,13 @@ class DeletedKeysBuilder:
         plain = hashed == "container" and not scoped
         frame = frame.withColumn(HASH, parse_column(parts[0] if plain else f"xxhash64({', '.join(parts)})"))
         if scoped:
-            condition = f"({condition}) AND {scope_condition(self._scope_fields)}"
+            condition = f"({condition}) AND {write_scope_condition(self._scope_fields)}"
         size = table.nbytes if hashed == "container" else len(table) * BYTES_PER_VALUE
         return DeletedKeys(frame, probe, condition, size)
 
     def _cast_scopes(self, frame: DataFrame) -> DataFrame:
         return frame.withColumns(
-            {name: F.col(name).cast(data_type) for name, data_type in self._scopes.casts().items()}
+            {name: F.col(name).cast(data_type) for name, data_type in self._scopes.get_casts().items()}
         )
 
     def _join_exact(self, columns: list[Field], entries: Sequence[DeleteEntry], *, scoped: bool) -> DeletedKeys:
@@ -198,7 +198,7 @@ class DeletedKeysBuilder:
         probe = f"xxhash64({', '.join([*(column.sql for column in columns), *scope_fields])})"
         same = [f"{column.sql} <=> {name}" for column, name in zip(columns, names, strict=True)]
         condition = [combine_tests(same), *([f"{AGE} < {SIDE}age"] if self._aged else [])]
-        condition += [scope_condition(self._scope_fields)] if scoped else []
+        condition += [write_scope_condition(self._scope_fields)] if scoped else []
         size = sum(entry.record_count * (BYTES_PER_VALUE + 32 * len(columns)) for entry in entries)
         return DeletedKeys(frame, probe, " AND ".join(condition), size)
 
@@ -225,7 +225,7 @@ class DeletedKeysBuilder:
         )
         if scoped:
             scopes = [Scope(entry.spec_id, entry.partition) for entry in entries]
-            columns = self._scopes.table(scopes)
+            columns = self._scopes.make_table(scopes)
             for name in columns.column_names:
                 table = table.append_column(name, columns[name])
         frame = make_frame_from_arrow(self._handle.spark, table)

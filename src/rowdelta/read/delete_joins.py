@@ -1,8 +1,8 @@
 """Applies equality deletes as joins, which remove the rows with deleted keys.
 
-Each is a broadcast left anti join on a 64-bit number: bulk work stays in generated code, and predicates still reach the
-scan. The exact test (the bit of the key, its age, its partition) is the condition of the join, and runs only for rows
-whose number matches. Sides that are too large to broadcast are joined by a shuffle on the same number.
+Each is a broadcast left anti join on a 64-bit number: most of the work stays in generated code, and predicates still
+reach the scan. The exact test (the bit of the key, its age, its partition) is the condition of the join, and runs only
+for rows whose number matches. Sides that are too large to broadcast are joined by a shuffle on the same number.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class DeletedKeys:
         return parse_column(f"{self.probe} = {HASH} AND ({self.condition})")
 
 
-def container_probe(key: str, *, nullable: bool, scoped: list[str]) -> str:
+def write_container_probe(key: str, *, nullable: bool, scoped: list[str]) -> str:
     """Writes the container of a row's key in SQL; with partitions, a hash of both."""
     container = f"shiftright({key}, 16)"
     if nullable:
@@ -64,7 +64,7 @@ def container_probe(key: str, *, nullable: bool, scoped: list[str]) -> str:
     return f"xxhash64({', '.join([container, *scoped])})" if scoped else container
 
 
-def container_condition(key: str, *, aged: bool, nullable: bool) -> str:
+def write_container_condition(key: str, *, aged: bool, nullable: bool) -> str:
     """Writes in SQL whether the bit of a key is set, and its delete is newer than the row."""
     word = f"get({SIDE}words, cast(({key} >> 6) & 1023 as int))"
     bit = f"cast({key} & 63 as int)"
@@ -78,7 +78,7 @@ def container_condition(key: str, *, aged: bool, nullable: bool) -> str:
     return f"if({key} IS NULL, {null_hit}, {hit})"
 
 
-def scope_condition(fields: list[str]) -> str:
+def write_scope_condition(fields: list[str]) -> str:
     """Writes in SQL whether a row is in the partition of the delete, given the fields of `_partition`."""
     same = [f"{field} <=> {SIDE}p{index}" for index, field in enumerate(fields)]
     return combine_tests([f"{SPEC} <=> {SIDE}spec_id", *same])

@@ -59,17 +59,17 @@ def _check_file(handle: TableHandle, entry: DeleteEntry) -> None:
     try:
         read_footer(handle, entry.path, entry.file_size_in_bytes)
     except FormatError as error:
-        raise _damaged(entry, error) from error
+        raise _make_damage_error(entry, error) from error
 
 
 def _check_range(handle: TableHandle, neighbours: Sequence[DeleteEntry]) -> None:
     _read(handle, neighbours)
 
 
-def _damaged(entry: DeleteEntry, error: FormatError) -> FormatError:
+def _make_damage_error(entry: DeleteEntry, error: FormatError) -> FormatError:
     return FormatError(
         f"deletion vector {entry.path} at {entry.content_offset}, for {entry.referenced_data_file}: {error.message}",
-        hint="the rows that it deletes cannot be known: restore the file, or roll back to a snapshot from before it",
+        hint="it is unknown which rows it deletes: restore the file, or roll back to a snapshot from before it",
     )
 
 
@@ -77,38 +77,38 @@ def _find_ranges(entries: Iterable[DeleteEntry]) -> list[list[DeleteEntry]]:
     by_file: dict[str, list[DeleteEntry]] = defaultdict(list)
     for entry in entries:
         by_file[entry.path].append(entry)
-    return [neighbours for vectors in by_file.values() for neighbours in _neighbours(vectors)]
+    return [neighbours for vectors in by_file.values() for neighbours in _split_neighbours(vectors)]
 
 
-def _neighbours(vectors: list[DeleteEntry]) -> Iterator[list[DeleteEntry]]:
+def _split_neighbours(vectors: list[DeleteEntry]) -> Iterator[list[DeleteEntry]]:
     """Splits the vectors of a file into parts that are read at once."""
     part: list[DeleteEntry] = []
-    for entry in sorted(vectors, key=lambda one: _span(one)[0]):
+    for entry in sorted(vectors, key=lambda one: _measure_span(one)[0]):
         if part:
-            start, end = _span(part[0])[0], _span(part[-1])[1]
-            if _span(entry)[0] - end > _GAP_BYTES or _span(entry)[1] - start > _READ_BYTES:
+            start, end = _measure_span(part[0])[0], _measure_span(part[-1])[1]
+            if _measure_span(entry)[0] - end > _GAP_BYTES or _measure_span(entry)[1] - start > _READ_BYTES:
                 yield part
                 part = []
         part.append(entry)
     yield part
 
 
-def _span(entry: DeleteEntry) -> tuple[int, int]:
+def _measure_span(entry: DeleteEntry) -> tuple[int, int]:
     assert entry.content_offset is not None
     assert entry.content_size_in_bytes is not None
     return entry.content_offset, entry.content_offset + entry.content_size_in_bytes
 
 
 def _read(handle: TableHandle, neighbours: Sequence[DeleteEntry]) -> dict[str, BitMap64]:
-    first = _span(neighbours[0])[0]
-    data = handle.io.read(neighbours[0].path, first, max(_span(entry)[1] for entry in neighbours) - first)
+    first = _measure_span(neighbours[0])[0]
+    data = handle.io.read(neighbours[0].path, first, max(_measure_span(entry)[1] for entry in neighbours) - first)
     vectors = {}
     for entry in neighbours:
         assert entry.referenced_data_file is not None
-        start, end = _span(entry)
+        start, end = _measure_span(entry)
         try:
             vector = decode_deletion_vector(data[start - first : end - first], cardinality=entry.record_count)
         except FormatError as error:
-            raise _damaged(entry, error) from error
+            raise _make_damage_error(entry, error) from error
         vectors[entry.referenced_data_file] = vector
     return vectors

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowdelta.codec import decode_hash_map, read_blob, sorted_distinct
+from rowdelta.codec import decode_hash_map, read_blob, sort_distinct
 from rowdelta.errors import FormatError
 from rowdelta.iceberg import read_only_blob_metadata
 from rowdelta.read.integer_keys import IntegerKeys, to_integers
@@ -75,7 +75,7 @@ def load_hashed_integers(handle: TableHandle, entry: DeleteEntry, column: Field)
     """Reads the keys of a hash map of one integer column."""
     values = load_hashed_keys(handle, entry, [column])[str(column.id)].combine_chunks()
     keys = to_integers(column, values.drop_null()).to_numpy()
-    return IntegerKeys(sorted_distinct(keys), values.null_count > 0)
+    return IntegerKeys(sort_distinct(keys), values.null_count > 0)
 
 
 def check_type(path: str, column: Field, arrow_type: pa.DataType) -> None:

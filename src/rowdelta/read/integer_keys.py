@@ -46,12 +46,12 @@ def is_integer(column: Field) -> bool:
     return column.type_name in _EXPRESSIONS
 
 
-def integer_sql(column: Field, reference: str) -> str:
+def write_integer_sql(column: Field, reference: str) -> str:
     """Writes the integer of a column in SQL, given a reference to the column.
 
     Examples:
         >>> from rowdelta.iceberg import Field
-        >>> integer_sql(Field(1, "day", "date", required=False), "`day`")
+        >>> write_integer_sql(Field(1, "day", "date", required=False), "`day`")
         'cast(unix_date(`day`) as bigint)'
     """
     if not is_integer(column):
@@ -65,7 +65,7 @@ def to_integers(column: Field, values: pa.Array) -> pa.Array:
     Examples:
         >>> from rowdelta.iceberg import Field
         >>> days = pa.array([None, 1], pa.date32())
-        >>> as_integers(Field(1, "at", "timestamp", required=False), days).to_pylist()
+        >>> to_integers(Field(1, "at", "timestamp", required=False), days).to_pylist()
         [None, 86400000000]
     """
     if pa.types.is_integer(values.type):

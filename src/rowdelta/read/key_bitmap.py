@@ -40,13 +40,13 @@ class KeyBits:
 
     def remove_from(self, rows: DataFrame, max_broadcast_bytes: int) -> DataFrame:  # noqa: ARG002
         """Selects the rows that have none of the keys."""
-        return rows.where(~self.hit())
+        return rows.where(~self.test_key())
 
     def keep_in(self, rows: DataFrame, max_broadcast_bytes: int) -> DataFrame:  # noqa: ARG002
         """Selects the rows that have one of the keys."""
-        return rows.where(self.hit())
+        return rows.where(self.test_key())
 
-    def hit(self) -> Column:
+    def test_key(self) -> Column:
         """Whether a row has one of the keys, never null; the range of keys lets Spark skip files and row groups."""
         inside = parse_column(f"{self.key} BETWEEN {self.low}L AND {self.high}L")
         word = F.get(self.frame.scalar(), parse_column(f"cast(shiftright({self.key}, 6) - {self.low >> 6}L as int)"))

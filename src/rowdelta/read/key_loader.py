@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.codec import bitmap_to_numpy, decode_equality_vector, get_codec, read_blob
 from rowdelta.errors import FormatError
 from rowdelta.iceberg import LruCache, find_column_path, read_delete_keys, read_only_blob_metadata, run_in_parallel
-from rowdelta.read.integer_keys import IntegerKeys, integer_sql
+from rowdelta.read.integer_keys import IntegerKeys, write_integer_sql
 from rowdelta.read.parquet_keys import read_parquet_keys
 from rowdelta.spark import make_frame_from_arrow, select_sql
 
@@ -33,7 +33,7 @@ _cache: Final = LruCache[str, IntegerKeys](MOST_BYTES, lambda keys: keys.keys.nb
 
 
 def forget_keys(paths: Iterable[str]) -> None:
-    """Drops the keys of files that newer snapshots do not have."""
+    """Drops the keys of files that newer snapshots no longer have."""
     for path in paths:
         _cache.remove(path)
 
@@ -103,7 +103,7 @@ def read_row_keys(
 ) -> dict[str, IntegerKeys]:
     """Reads standard equality delete files in Spark, and collects one 64-bit word for each 64 neighbouring keys."""
     rows = read_delete_keys(handle, files, entries, [column.id])
-    key = integer_sql(column, find_column_path(handle, column.id))
+    key = write_integer_sql(column, find_column_path(handle, column.id))
     block, bit = locate_bit("key")
     paths = pa.array([entry.path for entry in entries], pa.string())
     # A number stands for the path, which would be collected with every word.

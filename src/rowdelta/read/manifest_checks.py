@@ -45,7 +45,7 @@ def _check_specs(metadata: TableMetadata, files: SnapshotFiles) -> None:
         if number not in metadata.specs:
             raise TableError(
                 f"manifest {manifest['manifest_path']} is of partition spec {number}, which the table does not have",
-                hint="the manifest list is damaged; which deletes apply cannot be known",
+                hint="the manifest list is damaged; it is unknown which deletes apply",
             )
 
 
@@ -60,7 +60,7 @@ def _check_targets(vectors: list[DeleteEntry]) -> None:
                 raise TableError(
                     f"two deletion vectors for {entry.referenced_data_file}: in {other.path} at {other.content_offset} "
                     f"and in {entry.path} at {entry.content_offset}",
-                    hint="a data file has at most one; which of them is right cannot be known",
+                    hint="a data file has at most one; it is unknown which of them is right",
                 )
         others.append((authority, entry))
 
@@ -70,7 +70,7 @@ def _find_target(entry: DeleteEntry) -> str:
     offset, size = entry.content_offset, entry.content_size_in_bytes
     if entry.referenced_data_file is None:
         raise FormatError(
-            f"deletion vector {entry.path} has no referenced_data_file", hint="the rows that it deletes cannot be known"
+            f"deletion vector {entry.path} has no referenced_data_file", hint="it is unknown which rows it deletes"
         )
     if offset is None or size is None or offset < 0 or size < 0 or offset + size > _LONG_MAX:
         raise FormatError(

@@ -1,6 +1,6 @@
 """Finds the rows that match a predicate, even where Iceberg's reader would skip some of them by mistake.
 
-Some columns must be hidden from the scan, which then cannot skip files by them. `write_stored_column` hides those
+Some columns must be hidden from the scan, so that it cannot skip files by them. `write_stored_column` hides those
 that every frame must hide. Two more are hidden only if a predicate names them, since hiding them makes the scan read
 more: structs with floating-point fields, and text that is the source of a partition, whose prefixes Iceberg cannot
 compare with a null partition.
@@ -49,7 +49,7 @@ def find_matching_rows(
     where: str | Column,
     alias: str | None = None,
     *,
-    again: Callable[[Column], DataFrame] | None = None,
+    reread: Callable[[Column], DataFrame] | None = None,
     condition: RowFilter | None = None,
 ) -> Match:
     """Finds the rows for which a predicate is true.
@@ -59,26 +59,26 @@ def find_matching_rows(
         rows: Rows of the table, under the names of its columns.
         where: SQL text or a Column.
         alias: What the predicate calls the table.
-        again: Reads the rows again, without files that hold no row for which a given predicate is true.
+        reread: Reads the rows again, without files that hold no row for which a given predicate is true.
         condition: The predicate in Iceberg's terms, if the caller has it.
     """
     matched = rows.where(where)
     schema = handle.metadata.schema
-    if not may_hide(handle, schema) and (again is None or not has_floats(schema.fields)):
+    if not may_hide(handle, schema) and (reread is None or not has_floats(schema.fields)):
         return Match(matched, condition)
     named = find_filter_columns(matched)
     hidden = _find_hidden(schema, named, frozenset())
     texts = _find_partition_texts(handle, schema) if named.prefixes else frozenset()
     alternatives = _find_hidden(schema, named, texts) if texts else hidden
-    floats = again is not None and names_floats(handle, named.columns)
+    floats = reread is not None and names_floats(handle, named.columns)
     if condition is None and (floats or alternatives != hidden):
         condition = convert_filter(handle, matched)
     if condition is not None and alternatives != hidden and _has_prefix_in_or(condition):
         used = find_columns(handle, condition)
         hidden |= {name: text for name, text in alternatives.items() if name in used}
     skipped = build_skipping_filter(handle, condition) if condition is not None and floats else None
-    if again is not None and skipped is not None:
-        rows = again(skipped)
+    if reread is not None and skipped is not None:
+        rows = reread(skipped)
     if hidden:
         rows = _replace_columns(rows, schema, hidden)
         rows = rows if alias is None else rows.alias(alias)

@@ -50,7 +50,7 @@ class MergedKeys:
 
     @cached_property
     def dense(self) -> bool:
-        """Whether bitmaps are smaller than plain values, or small anyway."""
+        """Whether bitmaps are smaller than plain values, or small in any case."""
         containers = 1 + int(np.count_nonzero(np.diff(self.keys >> CONTAINER_BITS))) if len(self.keys) else 0
         return containers * WORDS * 8 <= max(SMALL, len(self.keys) * BYTES_PER_VALUE)
 

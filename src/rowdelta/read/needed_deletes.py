@@ -36,6 +36,6 @@ def find_needed_deletes(
         return files.equality_deletes
     inventory = index_manifest_list(handle, files.listing)
     read = np.array([only is None or file.path in only for file in inventory.data], bool)
-    applicable = inventory.applicable()
+    applicable = inventory.match_entries()
     needed = {(entry.path, entry.content_offset) for entry, files_hit in applicable if read[files_hit].any()}
     return tuple(entry for entry in files.equality_deletes if (entry.path, entry.content_offset) in needed)

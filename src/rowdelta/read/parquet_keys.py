@@ -1,6 +1,6 @@
 """Reads the keys of small standard delete files without Spark.
 
-A hundred thousand sorted keys are some ten kilobytes of Parquet. A stream of changes adds such a file with every
+A hundred thousand sorted keys take about ten kilobytes of Parquet. A stream of changes adds such a file with every
 commit, and a Spark job over fifty of them takes far longer than fifty reads.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowdelta.codec import sorted_distinct
+from rowdelta.codec import sort_distinct
 from rowdelta.iceberg import run_in_parallel
 from rowdelta.read.integer_keys import IntegerKeys
 
@@ -69,5 +69,5 @@ def _to_distinct(column: pa.ChunkedArray) -> IntegerKeys:
     values = column.drop_null().combine_chunks()
     if pa.types.is_date32(values.type):
         values = values.cast(pa.int32())
-    keys = sorted_distinct(values.cast(pa.int64()).to_numpy())
+    keys = sort_distinct(values.cast(pa.int64()).to_numpy())
     return IntegerKeys(keys, has_null=column.null_count > 0)

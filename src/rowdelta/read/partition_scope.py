@@ -52,19 +52,19 @@ class ScopeColumns:
         """The fields of `_partition`."""
         return list(self._types)
 
-    def table(self, scopes: Sequence[Scope]) -> pa.Table:
+    def make_table(self, scopes: Sequence[Scope]) -> pa.Table:
         """Makes one row for each scope: `spec_id`, and `p0`, `p1`, ... in the order of `fields`, before the casts."""
-        rows = [self._values(scope) for scope in scopes]
+        rows = [self._make_values(scope) for scope in scopes]
         columns = {"spec_id": pa.array([scope.spec_id for scope in scopes], pa.int32())}
         for index, name in enumerate(self._types):
             columns[f"p{index}"] = _make_column([row.get(name) for row in rows], name, self._types[name])
         return pa.table(columns)
 
-    def casts(self) -> dict[str, T.DataType]:
-        """Returns the Spark type of each column of `table`: Arrow has two Spark types for a timestamp."""
+    def get_casts(self) -> dict[str, T.DataType]:
+        """Returns the Spark type of each column of `make_table`: Arrow has two Spark types for a timestamp."""
         return {f"p{index}": data_type for index, data_type in enumerate(self._types.values())}
 
-    def _values(self, scope: Scope) -> dict[str, Any]:
+    def _make_values(self, scope: Scope) -> dict[str, Any]:
         fields = self._specs[scope.spec_id].fields
         named = zip(fields, scope.partition, strict=True)
         return {
@@ -79,7 +79,8 @@ def _make_column(values: list[Any], name: str, data_type: T.DataType) -> pa.Arra
         return pa.array(values, type=_find_arrow_type(data_type))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise FormatError(
-            f"an equality delete has a partition value of {name} that is no {data_type.simpleString()}: {error}",
+            f"an equality delete has a partition value of {name} that is not a valid "
+            f"{data_type.simpleString()}: {error}",
             hint="its manifest was not written as the Iceberg spec says",
         ) from error
 

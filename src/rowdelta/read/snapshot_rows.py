@@ -45,16 +45,16 @@ class LiveRows:
     stored: DataFrame
     prepare: Callable[[DataFrame], DataFrame]
 
-    def skipping(self, condition: Column) -> LiveRows:
-        """Keeps the rows that meet a predicate, by which files are skipped; see `matching`."""
+    def skip_files(self, condition: Column) -> LiveRows:
+        """Keeps the rows that meet a predicate, so that files are skipped; see `matching`."""
         return replace(self, rows=self.prepare(self.stored.where(condition)))
 
-    def live(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
+    def apply_deletes(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
         """Applies the joins; returns the table's columns."""
-        frame = self.live_with_positions(max_broadcast_bytes)
+        frame = self.apply_deletes_with_positions(max_broadcast_bytes)
         return select_sql(frame, *map(quote, self.columns))
 
-    def live_with_positions(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
+    def apply_deletes_with_positions(self, max_broadcast_bytes: int = MAX_BROADCAST_BYTES) -> DataFrame:
         """Applies the joins; returns every column of `rows`."""
         frame = self.rows
         for keys in self.deleted:
@@ -101,9 +101,9 @@ def build_live_rows(
             return select_stored(rows, schema.fields, [*places, *metadata_columns])
 
         return LiveRows(select_plain(shadow_rows.frame), columns, [], shadow_rows.frame, select_plain)
-    young = files.young_files(handle) if files.equality_deletes else []
+    young = files.list_young_files(handle) if files.equality_deletes else []
     keys_dropped = [quote(column.name) for column in dropped]
-    age = _age_sql(handle, files, young)
+    age = _write_age_sql(handle, files, young)
 
     def prepare(rows: DataFrame) -> DataFrame:
         rows = select_stored(rows, schema.fields, [*keys_dropped, *places, age, *metadata_columns])
@@ -130,18 +130,18 @@ def _find_dropped_key(handle: TableHandle, field_id: int) -> Field:
 
 
 def _find_dropped(handle: TableHandle, field_id: int) -> Field:
-    """Finds a column that the schema no longer has, and gives it a name of its own."""
+    """Finds a column that the schema no longer has, and gives it a unique name."""
     for schema_id in sorted(handle.metadata.schemas, reverse=True):
         column = handle.metadata.schemas[schema_id].by_id.get(field_id)
         if column is not None:
             return replace(column, name=f"__rd_dropped_{field_id}", path=(f"__rd_dropped_{field_id}",), required=False)
     raise TableError(
         f"no schema of {handle.name} has a column with id {field_id}, by which rows are deleted",
-        hint="its schema was removed when snapshots expired; which rows are deleted cannot be known",
+        hint="its schema was removed when snapshots expired; it is unknown which rows are deleted",
     )
 
 
-def _age_sql(handle: TableHandle, files: SnapshotFiles, young: list[DataEntry]) -> str:
+def _write_age_sql(handle: TableHandle, files: SnapshotFiles, young: list[DataEntry]) -> str:
     """Writes the data sequence number of a row's file in SQL, or its path to look the number up.
 
     Rows of old files may get any lower number. Iceberg returns the number as `_last_updated_sequence_number`, except

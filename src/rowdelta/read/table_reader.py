@@ -35,7 +35,7 @@ class _CachedFrame:
 def read_with_deletes(
     handle: TableHandle, snapshot: Snapshot, schema_id: int, max_broadcast_bytes: int
 ) -> DataFrame | None:
-    """Reads the live rows of a snapshot; None if Iceberg's reader can, and applies filters correctly.
+    """Reads the live rows of a snapshot; None if Iceberg's own reader does so, and applies filters correctly.
 
     Floating-point columns are hidden from filters. The caller must hide those of a frame that it makes instead.
     """
@@ -56,7 +56,8 @@ def _find_frame(
         if files.equality_deletes:
             rows = build_live_rows(handle, files, schema_id)
             cached = _CachedFrame(
-                rows.live(max_broadcast_bytes), lambda condition: rows.skipping(condition).live(max_broadcast_bytes)
+                rows.apply_deletes(max_broadcast_bytes),
+                lambda condition: rows.skip_files(condition).apply_deletes(max_broadcast_bytes),
             )
         elif has_null_partitions(handle.metadata.specs, files.listing.records):
             cached = _read_shadow(handle, files, schema_id)
@@ -67,7 +68,10 @@ def _find_frame(
 
 
 def _read_shadow(handle: TableHandle, files: SnapshotFiles, schema_id: int) -> _CachedFrame:
-    columns, stored = _columns(handle, schema_id), read_without_equality_deletes(handle, files, schema_id, []).frame
+    columns, stored = (
+        _list_columns(handle, schema_id),
+        read_without_equality_deletes(handle, files, schema_id, []).frame,
+    )
     return _CachedFrame(hide_floats(stored, columns), lambda condition: hide_floats(stored.where(condition), columns))
 
 
@@ -82,7 +86,7 @@ def hide_floats(frame: DataFrame, columns: Sequence[Field], more: Sequence[str] 
     return select_stored(frame, columns, more) if has_floats(columns) else frame
 
 
-def _columns(handle: TableHandle, schema_id: int) -> Sequence[Field]:
+def _list_columns(handle: TableHandle, schema_id: int) -> Sequence[Field]:
     return handle.metadata.schemas[schema_id].fields
 
 

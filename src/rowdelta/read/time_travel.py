@@ -51,7 +51,7 @@ def read_live_frame(
         if value is not None
     ]
     if len(given) > 1:
-        raise InputError(f"{' and '.join(given)} name a state each", hint="give one of them")
+        raise InputError(f"{' and '.join(given)} each name a state", hint="give one of them")
     if not given:
         snapshot = handle.snapshot()
         schema_id = handle.metadata.current_schema_id
@@ -70,8 +70,8 @@ def read_live_frame(
         return frame
     if snapshot is None or snapshot.manifest_list is None or schema_id != handle.metadata.current_schema_id:
         return find_matching_rows_of_schema(handle, frame, where, schema_id)
-    again = partial(read_skipping, handle, snapshot, schema_id, max_broadcast_bytes)
-    return find_matching_rows(handle, frame, where, again=again).rows
+    reread = partial(read_skipping, handle, snapshot, schema_id, max_broadcast_bytes)
+    return find_matching_rows(handle, frame, where, reread=reread).rows
 
 
 def _check_vectors_of(handle: TableHandle, snapshot: Snapshot) -> None:
@@ -125,7 +125,7 @@ def _find_snapshot_at(handle: TableHandle, timestamp: str | dt.datetime) -> Snap
     milliseconds = timestamp.timestamp() * 1000
     metadata = handle.metadata
     if handle.branch == "main":
-        log = handle.whole_document().get("snapshot-log", [])
+        log = handle.read_whole_document().get("snapshot-log", [])
         past = [entry["snapshot-id"] for entry in log if entry["timestamp-ms"] <= milliseconds]
         snapshot = metadata.snapshots.get(past[-1]) if past else None
     else:
@@ -134,6 +134,6 @@ def _find_snapshot_at(handle: TableHandle, timestamp: str | dt.datetime) -> Snap
     if snapshot is None:
         raise InputError(
             f"{handle.name} has no snapshot as old as {timestamp.isoformat()}",
-            hint=f"SELECT * FROM {handle.name}.snapshots lists what there is",
+            hint=f"SELECT * FROM {handle.name}.snapshots lists its snapshots",
         )
     return snapshot

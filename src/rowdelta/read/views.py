@@ -22,13 +22,13 @@ def create_view(handle: TableHandle, name: str) -> DataFrame:
     """Creates or replaces a temporary view of the head of the handle's branch."""
     _forget_ended()
     frame = read_live_frame(handle, MAX_BROADCAST_BYTES)
-    _views.setdefault(_key(handle), {})[name] = TemporaryView(frame, name)
+    _views.setdefault(_make_key(handle), {})[name] = TemporaryView(frame, name)
     return frame
 
 
 def refresh_views(handle: TableHandle) -> None:
     """Points the views of a table to its new state; forgets views that were dropped or replaced meanwhile."""
-    views = _views.get(_key(handle), {}) if _views else {}
+    views = _views.get(_make_key(handle), {}) if _views else {}
     for name, view in list(views.items()):
         if view.is_there:
             create_view(handle, name)
@@ -36,7 +36,7 @@ def refresh_views(handle: TableHandle) -> None:
             del views[name]
 
 
-def _key(handle: TableHandle) -> tuple[str, str, str]:
+def _make_key(handle: TableHandle) -> tuple[str, str, str]:
     return handle.gateway.session_id, handle.full_name, handle.branch
 
 

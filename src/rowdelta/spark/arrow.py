@@ -41,8 +41,10 @@ def convert_to_plain_values(values: pa.Array | pa.ChunkedArray) -> list[Any]:
     """Converts values to those in Iceberg's metadata: dates become days, times micro- or nanoseconds, structs dicts.
 
     Examples:
-        >>> plain_values(pa.array([3789664, None], pa.date32())), plain_values(pa.array([1], pa.timestamp("us", "UTC")))
-        ([3789664, None], [1])
+        >>> convert_to_plain_values(pa.array([3789664, None], pa.date32()))
+        [3789664, None]
+        >>> convert_to_plain_values(pa.array([1], pa.timestamp("us", "UTC")))
+        [1]
     """
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
@@ -61,7 +63,7 @@ def convert_to_display_rows(table: pa.Table) -> list[dict[str, Any]]:
     """Converts a table to rows of Python values. A column with a date or time that Python lacks becomes text.
 
     Examples:
-        >>> rows_to_show(pa.table({"id": [1], "day": pa.array([3789391], pa.date32())}))
+        >>> convert_to_display_rows(pa.table({"id": [1], "day": pa.array([3789391], pa.date32())}))
         [{'id': 1, 'day': '+12345-01-01'}]
     """
     columns = [_to_python_values(column) for column in table.columns]

@@ -15,7 +15,7 @@ _SEPARATOR: Final = "\0"  # no name has it, and a dot may be part of one
 
 @dataclass(frozen=True)
 class Conjuncts:
-    """The parts of a condition that are joined by AND, whatever parentheses are around them.
+    """The parts of a condition that are joined by AND, regardless of parentheses.
 
     Attributes:
         equalities: The parts that compare two columns with `=`, as the names of both sides.

@@ -40,7 +40,7 @@ def quote_where_needed(parts: Iterable[str]) -> str:
     """Joins the parts of a name with dots, and puts in backticks only those that need them.
 
     Examples:
-        >>> dotted(["lake", "db", "my table"])
+        >>> quote_where_needed(["lake", "db", "my table"])
         'lake.db.`my table`'
     """
     return ".".join(part if _PLAIN.fullmatch(part) else quote(part) for part in parts)
@@ -85,7 +85,7 @@ def quote_string(text: str) -> str:
     r"""Puts text in single quotes, with escapes.
 
     Examples:
-        >>> string_literal("o'b"), string_literal("a\\b")
+        >>> quote_string("o'b"), quote_string("a\\b")
         ("'o\\'b'", "'a\\\\b'")
     """
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

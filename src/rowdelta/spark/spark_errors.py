@@ -186,7 +186,7 @@ def shorten_message(text: str, trace: str = "") -> str:
     r"""Shortens the message of an error, and adds the last cause of a Java stack trace.
 
     Examples:
-        >>> print(short_message("An error occurred while calling o1.load.\n: java.io.IOException: no\n\tat a.B(B:1)"))
+        >>> print(shorten_message("An error occurred while calling o1.load.\n: java.io.IOException: no\n\tat a.B(B:1)"))
         IOException: no
     """
     text = re.sub(r"^An error occurred while calling [^\n]*\n:? ?", "", text.strip())

@@ -101,11 +101,11 @@ def _refuse_alias(gateway: Gateway, text: str, role: str) -> None:
         named = next((child for child in named.children if child.rule), None)
     rest = [] if named is None else _find_rest(named)
     if not rest:  # there is no readable tree
-        raise InputError(f"{role} is not one whole expression: Spark SQL takes its last word for an alias")
+        raise InputError(f"{role} is not one whole expression: Spark SQL reads its last word as an alias")
     start, end = rest[0].start, rest[-1].end
     place = underline_in_text(gateway, text, start, end).strip()
     raise InputError(
-        f"{role} is not one whole expression: Spark SQL takes {text[start:end]!r} for an alias\n{place}",
+        f"{role} is not one whole expression: Spark SQL reads {text[start:end]!r} as an alias\n{place}",
         hint="complete the expression, or remove these words; text values are quoted: 'paid'",
     )
 

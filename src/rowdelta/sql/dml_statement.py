@@ -65,7 +65,7 @@ class DmlStatement:
         """How the session compares names."""
         return read_name_rule(self.spark)
 
-    def target_columns(self, node: Node) -> Iterator[tuple[ColumnName, int]]:
+    def find_target_columns(self, node: Node) -> Iterator[tuple[ColumnName, int]]:
         """Yields the qualified columns of the target in a node, and the lengths of their qualifiers."""
         for column in self.references.columns:
             if node.start <= column.starts[0] and column.ends[-1] <= node.end:
@@ -75,7 +75,7 @@ class DmlStatement:
 
     def qualify(self, node: Node) -> None:
         """Qualifies columns of the target, because the source may have columns of the same name."""
-        qualified = {column for column, _ in self.target_columns(node)}
+        qualified = {column for column, _ in self.find_target_columns(node)}
         for column in self.references.columns:
             first = self.rule.fold(column.parts[0])
             inside = node.start <= column.starts[0] and column.ends[-1] <= node.end
@@ -96,23 +96,23 @@ class DmlStatement:
                 if reference.alias_at is not None:
                     self.edited.replace(reference.alias_at, reference.alias_at, f" AS {name}")
 
-    def condition(self, node: Node) -> str | None:
+    def read_condition(self, node: Node) -> str | None:
         """Returns the condition that is a child of a node, in parentheses; None if there is none."""
         condition = node.child("booleanExpression")
         return None if condition is None else f"({self.edited.take(condition)})"
 
-    def assignments(self, node: Node) -> dict[str, str]:
+    def read_assignments(self, node: Node) -> dict[str, str]:
         """Returns the new values of an `assignmentList`, by column."""
         values: dict[str, str] = {}
         for assignment in node.children_of("assignment"):
             key, value = assignment.children[0], assignment.children[-1]
-            name = self.column(key)
+            name = self.read_column(key)
             if name in values:
                 raise InputError(f"column {name!r} is set twice")
-            values[name] = self.value(value)
+            values[name] = self.read_value(value)
         return values
 
-    def column(self, node: Node) -> str:
+    def read_column(self, node: Node) -> str:
         """Returns the column of the target that is set, without the target's name."""
         parts = read_name(node, self.edited.text)
         for length in range(min(len(parts) - 1, len(self.qualifier)), 0, -1):
@@ -123,8 +123,8 @@ class DmlStatement:
                 return quote_where_needed(parts[length:])
         return quote_where_needed(parts)
 
-    def value(self, node: Node) -> str:
+    def read_value(self, node: Node) -> str:
         """Returns the text of a new value."""
         if [leaf.word.upper() for leaf in node.leaves()] == ["DEFAULT"] and not self.rule.find("default", self.columns):
-            raise InputError("DEFAULT is not known as a value", hint="write the value itself, or NULL")
+            raise InputError("DEFAULT is not supported as a value", hint="write the value itself, or NULL")
         return self.edited.take(node)

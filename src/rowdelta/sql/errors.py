@@ -1,4 +1,4 @@
-"""Raises errors with the names and positions of the statement as the user wrote it."""
+"""Raises errors with the names and positions of the statement that the user wrote."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def locate_errors(spark: SparkSession, statement: EditedText, changed: EditedTex
     except (RowDeltaError, PySparkException) as raised:
         error = raised if isinstance(raised, PySparkException) else get_spark_error(raised) or raised
         if isinstance(error, (AnalysisException, InputError)):
-            original = find_analysis_error(spark, statement.all())
+            original = find_analysis_error(spark, statement.apply())
             if original is not None and _is_same_error(original, error):
                 _move_places(original, statement)
                 raise original from None
@@ -69,7 +69,7 @@ def _add_place(spark: SparkSession, error: PySparkException, statement: EditedTe
         start, end = context.startIndex(), context.stopIndex() + 1
         place = changed.find(get_statement_text(context), start, end)
         if place is not None:
-            start, end = statement.origin(place[0]), statement.origin(place[1], is_end=True)
+            start, end = statement.find_origin(place[0]), statement.find_origin(place[1], is_end=True)
             excerpt = underline_in_text(Gateway(spark), statement.text, start, end)
             message = message.replace(context.summary(), excerpt or context.summary())
     setattr(error, _MESSAGE, message)
@@ -83,7 +83,7 @@ def _move_places(error: AnalysisException, statement: EditedText) -> None:
 
 
 def _move_place(place: re.Match[str], statement: EditedText) -> str:
-    lines = statement.all().split("\n")
+    lines = statement.apply().split("\n")
     line = int(place[1])
-    before = statement.text[: statement.origin(sum(len(text) + 1 for text in lines[: line - 1]) + int(place[3]))]
+    before = statement.text[: statement.find_origin(sum(len(text) + 1 for text in lines[: line - 1]) + int(place[3]))]
     return f"line {before.count(chr(10)) + 1}{place[2]} pos {len(before) - before.rfind(chr(10)) - 1}"

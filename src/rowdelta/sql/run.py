@@ -76,17 +76,17 @@ def sql(spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] 
     statement = _parse(spark, written.text)
     if statement is not None and args:
         bind_parameters(written, statement.node, args, Dialect.read(spark))
-        statement = _parse(spark, written.all())
+        statement = _parse(spark, written.apply())
     if statement is None:
         return spark.sql(text, args=_copy_args(args))
-    bound = written.all()
+    bound = written.apply()
     target = _open_target(spark, statement, bound)
     references, edited = find_references(statement.node, bound, read_name_rule(spark)), EditedText(bound)
     as_stored = any(column.parts[-1].lower() in METADATA_COLUMNS for column in references.columns)
     with closing(LiveViews(spark, as_stored=as_stored)) as views, locate_errors(spark, written, edited):
         if target is None:
             substitute_tables(spark, references, edited, views)
-            return spark.sql(edited.all())
+            return spark.sql(edited.apply())
         check_syntax(spark, bound)
         substitute_tables(spark, references, edited, views)
         named, opened = target

@@ -26,7 +26,7 @@ class EditedText:
         >>> edited = EditedText("SELECT * FROM a.b, c")
         >>> edited.replace(14, 17, "v")
         >>> edited.replace(17, 17, " AS b")
-        >>> edited.all()
+        >>> edited.apply()
         'SELECT * FROM v AS b, c'
     """
 
@@ -38,14 +38,14 @@ class EditedText:
         """Adds an edit. It replaces an earlier one at the same place; text can also be inserted before an edit."""
         self.edits[start, start == end] = Edit(start, end, replacement)
 
-    def all(self) -> str:
+    def apply(self) -> str:
         """Returns the whole edited text."""
-        return self.between(0, len(self.text))
+        return self.get_range(0, len(self.text))
 
     def take(self, node: Node) -> str:
         """Returns the edited text of a node."""
         self.taken.append((node.start, node.end))
-        return self.between(node.start, node.end)
+        return self.get_range(node.start, node.end)
 
     def find(self, part: str, start: int, end: int) -> tuple[int, int] | None:
         """Finds the range of the text that is from `start` to `end` in a part that `take` returned.
@@ -63,26 +63,28 @@ class EditedText:
             ((15, 21), (15, 21), None)
         """
         for place in self.taken:
-            text = self.between(*place)
+            text = self.get_range(*place)
             if part in {text, f"({text})"}:
                 shift = int(part != text)
-                return self._origin(start - shift, place), self._origin(end - shift, place, is_end=True)
+                return self._find_origin(start - shift, place), self._find_origin(end - shift, place, is_end=True)
         return None
 
-    def origin(self, offset: int, *, is_end: bool = False) -> int:
+    def find_origin(self, offset: int, *, is_end: bool = False) -> int:
         """Converts an offset of the edited text to the offset of the text; of an end, to where it ends.
 
         Examples:
             >>> edited = EditedText("a = :x AND b")
             >>> edited.replace(4, 6, "1000")
-            >>> edited.all(), edited.origin(13), edited.origin(6), edited.origin(6, is_end=True), edited.origin(0)
-            ('a = 1000 AND b', 11, 4, 6, 0)
+            >>> edited.apply(), edited.find_origin(0), edited.find_origin(13)
+            ('a = 1000 AND b', 0, 11)
+            >>> edited.find_origin(6), edited.find_origin(6, is_end=True)
+            (4, 6)
         """
-        return self._origin(offset, (0, len(self.text)), is_end=is_end)
+        return self._find_origin(offset, (0, len(self.text)), is_end=is_end)
 
-    def _origin(self, offset: int, place: tuple[int, int], *, is_end: bool = False) -> int:
+    def _find_origin(self, offset: int, place: tuple[int, int], *, is_end: bool = False) -> int:
         moved = -place[0]
-        for edit in self._edits(*place):
+        for edit in self._select_edits(*place):
             start = edit.start + moved
             if offset < start + is_end:
                 break
@@ -91,13 +93,13 @@ class EditedText:
             moved += len(edit.replacement) - (edit.end - edit.start)
         return offset - moved
 
-    def _edits(self, start: int, end: int) -> list[Edit]:
+    def _select_edits(self, start: int, end: int) -> list[Edit]:
         return [edit for edit in sorted(self.edits.values()) if start <= edit.start and edit.end <= end]
 
-    def between(self, start: int, end: int) -> str:
+    def get_range(self, start: int, end: int) -> str:
         """Returns a range of the text, edited."""
         pieces, at = [], start
-        for edit in self._edits(start, end):
+        for edit in self._select_edits(start, end):
             pieces += [self.text[at : edit.start], edit.replacement]
             at = edit.end
         return "".join([*pieces, self.text[at:end]])

@@ -27,7 +27,7 @@ def to_operation(change: DmlStatement) -> Operation[Any]:
 def _to_delete(change: DmlStatement) -> Operation[Any]:
     _shorten_qualifiers(change)
     where = change.node.child("whereClause")
-    return change.table.delete(None if where is None else change.condition(where), alias=change.alias)
+    return change.table.delete(None if where is None else change.read_condition(where), alias=change.alias)
 
 
 def _to_update(change: DmlStatement) -> Operation[Any]:
@@ -36,9 +36,9 @@ def _to_update(change: DmlStatement) -> Operation[Any]:
     listed = None if values is None else values.child("assignmentList")
     assert listed is not None
     update = change.table.update(alias=change.alias)
-    for column, value in change.assignments(listed).items():
+    for column, value in change.read_assignments(listed).items():
         update = update.set(column, value)
-    condition = None if where is None else change.condition(where)
+    condition = None if where is None else change.read_condition(where)
     return update if condition is None else update.where(condition)
 
 
@@ -56,20 +56,20 @@ def _to_merge(change: DmlStatement) -> Operation[Any]:
     source_alias = _read_source_alias(change)
     if change.rule.same(source_alias, change.alias):
         raise InputError(
-            f"target and source of the merge are both called {source_alias!r}", hint="give each an alias of its own"
+            f"target and source of the merge are both called {source_alias!r}", hint="give each its own alias"
         )
     shorten_columns(change.rule, change.references.columns, change.edited, change.qualifier, change.alias)
     for clause in node.children_of("notMatchedBySourceClause"):
         change.qualify(clause)
     merge = change.table.merge(
         change.spark.sql(f"SELECT * FROM {_read_source_text(change)}"),
-        change.condition(node) or "",
+        change.read_condition(node) or "",
         target_alias=change.alias,
         source_alias=source_alias,
     )
     for clause in node.children:
         if clause.rule in _CLAUSES:
-            merge = _CLAUSES[clause.rule](change, merge, change.condition(clause), clause.children[-1])
+            merge = _CLAUSES[clause.rule](change, merge, change.read_condition(clause), clause.children[-1])
     return merge
 
 
@@ -95,7 +95,7 @@ def _read_source_text(change: DmlStatement) -> str:
     children = change.node.children
     using = next(child for child in children if child.word.upper() == "USING")
     on = next(child for child in children if child.word.upper() == "ON")
-    return change.edited.between(using.end, on.start).strip()
+    return change.edited.get_range(using.end, on.start).strip()
 
 
 def _add_matched(change: DmlStatement, merge: Merge, condition: str | None, action: Node) -> Merge:
@@ -104,7 +104,7 @@ def _add_matched(change: DmlStatement, merge: Merge, condition: str | None, acti
     values = action.child("assignmentList")
     if values is None:
         return merge.when_matched_update_all(condition)
-    return merge.when_matched_update(change.assignments(values), condition)
+    return merge.when_matched_update(change.read_assignments(values), condition)
 
 
 def _add_not_matched(change: DmlStatement, merge: Merge, condition: str | None, action: Node) -> Merge:
@@ -118,7 +118,7 @@ def _add_not_matched_by_source(change: DmlStatement, merge: Merge, condition: st
     values = action.child("assignmentList")
     if values is None:
         return merge.when_not_matched_by_source_delete(condition)
-    return merge.when_not_matched_by_source_update(change.assignments(values), condition)
+    return merge.when_not_matched_by_source_update(change.read_assignments(values), condition)
 
 
 _CLAUSES: Final = {
@@ -129,8 +129,8 @@ _CLAUSES: Final = {
 
 
 def _read_inserted(change: DmlStatement, columns: Node, action: Node) -> dict[str, str]:
-    names = [change.column(column) for column in columns.children_of("multipartIdentifier")]
-    values = [change.value(value) for value in action.children_of("expression")]
+    names = [change.read_column(column) for column in columns.children_of("multipartIdentifier")]
+    values = [change.read_value(value) for value in action.children_of("expression")]
     repeated = {name for name in names if names.count(name) > 1}
     if repeated:
         raise InputError(f"column {min(repeated)!r} is set twice")

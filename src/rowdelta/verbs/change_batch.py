@@ -32,7 +32,7 @@ EXACT_TIMES: Final = {
     "timeZone": "UTC",
 }
 _NO_KEY: Final = "filter such changes out"
-_TIE: Final = "add to order_by what distinguishes them, or use tie='any' if either may win"
+_TIE: Final = "add a column to order_by that distinguishes them, or use tie='any' if either may win"
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class ChangeRules:
     aside: tuple[str, ...] = ()
 
     @staticmethod
-    def of(
+    def from_arguments(
         key: str | Sequence[str],
         order_by: str | Column | Sequence[str | Column] | None,
         delete_when: str | Column | None,
@@ -68,7 +68,7 @@ class ChangeRules:
         order = (order_by,) if isinstance(order_by, (str, Column)) else tuple(order_by)
         return ChangeRules(names, order, delete_when, tie, tuple(aside))
 
-    def checked(self, handle: TableHandle) -> ChangeRules:
+    def check_expressions(self, handle: TableHandle) -> ChangeRules:
         """Returns the rules after checking that every text in them is one whole expression."""
         for value in self.order_by:
             check_expression(handle.gateway, value, "order_by")
@@ -94,11 +94,11 @@ class ChangeBatch:
     order: tuple[str, ...]
     tie: Tie
 
-    def last(self, changes: DataFrame | None = None) -> DataFrame:
+    def select_last(self, changes: DataFrame | None = None) -> DataFrame:
         """Selects the last change of each key, from all changes or a cached copy of them."""
         return _select_last(self.changes if changes is None else changes, self.key, self.order, self.tie)
 
-    def rows(self, last: DataFrame, lineage: Sequence[str], only: Sequence[str] | None = None) -> DataFrame:
+    def select_rows(self, last: DataFrame, lineage: Sequence[str], only: Sequence[str] | None = None) -> DataFrame:
         """Selects the rows to write from one change of each key.
 
         Args:
@@ -171,7 +171,7 @@ def bind_changes(
     if required and only is None:
         raise InputError(
             f"the changes have no column {', '.join(required)}, which the table requires",
-            hint="add it, or use columns=[...] to set the others of rows that exist",
+            hint="add it, or use columns=[...] to set only the other columns of existing rows",
         )
     types = handle.column_types
     return ChangeBatch(
@@ -220,7 +220,7 @@ def find_unknown_columns(handle: TableHandle, changes: DataFrame, rules: ChangeR
 
 
 def _select_last(frame: DataFrame, key: Sequence[str], order: Sequence[str], tie: Tie) -> DataFrame:
-    """Selects the last change of each key. Equal changes are one; others that are equally new are a tie."""
+    """Selects the last change of each key. Equal changes count as one; others that are equally new are a tie."""
     columns = [name for name in frame.columns if name not in order]
     newest = [F.col(name).desc_nulls_last() for name in order]
     of_key = Window.partitionBy(*(quote(name) for name in key))

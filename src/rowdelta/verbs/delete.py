@@ -10,7 +10,6 @@ from rowdelta.change import (
     Plan,
     Result,
     Target,
-    change_nothing,
     choose_locator,
     commit_rows,
     describe_mode,
@@ -18,6 +17,7 @@ from rowdelta.change import (
     estimate_scan,
     find_isolation,
     find_mode,
+    make_empty_result,
     open_target,
     read_target_rows,
     stage_change,
@@ -71,7 +71,7 @@ class Delete(Operation[Result]):
         target = open_target(self._handle)
         if target.snapshot is None or target.files is None:
             self._bind_predicate()  # a wrong predicate is an error in an empty table, too
-            return change_nothing(started)
+            return make_empty_result(started)
 
         # Live rows need the keys of equality deletes, which are not read if whole files can be dropped.
         match = None if target.files.equality_deletes else self._find_rows(target)
@@ -83,8 +83,8 @@ class Delete(Operation[Result]):
         rows = (match or self._find_rows(target, condition)).rows
         touched = choose_locator(target, rows).find(rows)
         if not touched:
-            return change_nothing(started)
-        validation = target.validation(condition, self._isolation, [file.path for file in touched], updates=False)
+            return make_empty_result(started)
+        validation = target.build_validation(condition, self._isolation, [file.path for file in touched], updates=False)
         change = stage_change(target, self._mode, touched, None, validation)
         deleted = sum(len(file.positions) for file in touched)
         return commit_rows(self._handle, change, started, deleted=deleted)
@@ -98,7 +98,7 @@ class Delete(Operation[Result]):
             rows,
             self._where,
             self._alias,
-            again=lambda skipping: read_target_rows(target, self._alias, skipping=skipping),
+            reread=lambda skipping: read_target_rows(target, self._alias, skipping=skipping),
             condition=condition,
         )
 
@@ -114,9 +114,9 @@ class Delete(Operation[Result]):
     def _drop_files(self, target: Target, condition: RowFilter, files: int, records: int, started: float) -> Result:
         """Drops whole files; their live rows are counted only if nothing was deleted before."""
         if files == 0:
-            return change_nothing(started)
+            return make_empty_result(started)
         assert target.files is not None
         clean = not target.files.position_deletes and not target.files.equality_deletes
-        validation = target.validation(condition, self._isolation, [], updates=False)
+        validation = target.build_validation(condition, self._isolation, [], updates=False)
         change = RowChange(whole_files=condition, validation=validation)
         return commit_rows(self._handle, change, started, deleted=records if clean else None)

@@ -1,4 +1,4 @@
-"""`t.delete_keys()`: deletes rows by key, without looking for them."""
+"""`t.delete_keys()`: deletes rows by key, without searching for them."""
 
 from __future__ import annotations
 

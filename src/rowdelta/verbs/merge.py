@@ -103,7 +103,7 @@ class Merge(Operation[Result]):
 
     @rename_arguments(condition="where")
     def when_not_matched_insert(self, values: Mapping[str, Value], where: str | Column | None = None) -> Merge:
-        """Inserts a row for a row of the source that matches none; columns not named get their default, or null.
+        """Inserts a row for each row of the source that matches none; other columns get their default, or null.
 
         Examples:
             >>> merge = t.merge(changes, on="id").when_not_matched_insert({"id": "s.id", "status": "'late'"})
@@ -115,7 +115,7 @@ class Merge(Operation[Result]):
 
     @rename_arguments(condition="where")
     def when_not_matched_insert_all(self, where: str | Column | None = None) -> Merge:
-        """Inserts a row of the source that matches none, column by column of the same name.
+        """Inserts each row of the source that matches none; columns correspond by name.
 
         Examples:
             >>> t.merge(changes, on="id").when_not_matched_insert_all("s.op <> 'D'").execute().rows_inserted
@@ -167,7 +167,7 @@ class Merge(Operation[Result]):
         return execute_merge(self._complete())
 
     def _complete(self) -> MergeSpec:
-        """Checks the clauses; returns everything that was asked for."""
+        """Checks the clauses, and returns the complete description of the merge."""
         self._check_clauses()
         return MergeSpec(
             self._handle,

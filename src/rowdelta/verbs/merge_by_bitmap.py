@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.read import integer_sql, make_key_bits
+from rowdelta.read import make_key_bits, write_integer_sql
 from rowdelta.spark import count_computed_rows, parse_column, quote
 from rowdelta.verbs.merge_condition import write_range
 from rowdelta.verbs.merge_matches import SOURCE
@@ -94,7 +94,7 @@ def build_lookup(handle: TableHandle, source: DataFrame, on: OnCondition) -> Key
     table = source.where(key.isNotNull()).select(key.cast("bigint").alias(_KEY), SOURCE).toArrow()
     keys, numbers = table[_KEY].to_numpy(), table[SOURCE].to_numpy()
     order = np.argsort(keys, kind="stable")
-    bits = make_key_bits(handle.spark, keys[order], integer_sql(column, column.sql))
+    bits = make_key_bits(handle.spark, keys[order], write_integer_sql(column, column.sql))
     if bits is None:
         return None
     within = write_range(column.name, data_type.simpleString(), str(bits.low), str(bits.high))

@@ -1,4 +1,4 @@
-"""A merge whose clauses look at old values: each pair of the join says what happens to its row."""
+"""A merge whose clauses read old values: each pair of the join determines what happens to its row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rowdelta.iceberg import convert_filter
 from rowdelta.spark import cache_frame, coalesce_by_size, parse_column, plan_during_job, where_sql
 from rowdelta.verbs.merge_clauses import ACTION, BY_SOURCE, MATCHED, NO_ACTION, choose_action, compute_updates
 from rowdelta.verbs.merge_commit import commit_matches, count_updates
-from rowdelta.verbs.merge_inserts import build_inserts, union
+from rowdelta.verbs.merge_inserts import build_inserts, union_frames
 from rowdelta.verbs.merge_matches import FOUND, SOURCE, collect_matches
 from rowdelta.verbs.merge_pairs import can_broadcast, join_source, name_old_columns
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def merge_joined_rows(
     merge: MergeSpec, target: Target, source: DataFrame, candidates: Candidates, *, started: float
 ) -> Result:
-    """Joins, keeps the pairs, and commits what the clauses make of them."""
+    """Joins both sides, caches the pairs, applies the clauses, and commits."""
     broadcast = can_broadcast(source)
     joined = join_source(merge, target, candidates, source, broadcast=broadcast)
     pairs_frame = apply_clauses(merge, target, joined, candidates.locator)
@@ -38,15 +38,15 @@ def merge_joined_rows(
         )
         has_updates = count_updates(merge, matches) > 0
         updates = [coalesce_by_size(updated_rows, pairs)] if updated_rows is not None and has_updates else []
-        new_rows = union([*updates, *build_inserts(merge, target, source, matches)])
+        new_rows = union_frames([*updates, *build_inserts(merge, target, source, matches)])
         return commit_matches(merge, target, source, matches, new_rows, condition=condition, started=started)
 
 
 def apply_clauses(merge: MergeSpec, target: Target, joined: DataFrame, locator: RowLocator) -> DataFrame:
     """Selects every matched row and every row that a clause applies to, with its `ACTION` and new values."""
     is_match = f"coalesce({FOUND}, false)"
-    action = choose_action(merge.clauses_for(MATCHED))
-    by_source = merge.clauses_for(BY_SOURCE)
+    action = choose_action(merge.list_clauses(MATCHED))
+    by_source = merge.list_clauses(BY_SOURCE)
     if by_source:
         action = F.when(parse_column(is_match), action).otherwise(choose_action(by_source))
     joined = where_sql(joined.withColumn(ACTION, action), f"{is_match} OR {ACTION} <> {NO_ACTION}")

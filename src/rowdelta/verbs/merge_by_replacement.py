@@ -1,4 +1,4 @@
-"""A merge that replaces matched rows by whole rows of the source: of the old rows, positions and ids are enough."""
+"""A merge that replaces matched rows by whole rows of the source: it needs only positions and ids of the old rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rowdelta.iceberg import convert_filter
 from rowdelta.spark import coalesce_by_size, plan_during_job
 from rowdelta.verbs.merge_clauses import MATCHED, NOT_MATCHED, Clause, compute_insert
 from rowdelta.verbs.merge_commit import commit_matches
-from rowdelta.verbs.merge_inserts import build_inserts, union
+from rowdelta.verbs.merge_inserts import build_inserts, union_frames
 from rowdelta.verbs.merge_matches import SOURCE, group_replacements
 from rowdelta.verbs.merge_pairs import can_broadcast, join_source, name_old_columns
 
@@ -55,7 +55,7 @@ def _collect_pairs(merge: MergeSpec, target: Target, source: DataFrame, candidat
     """Collects where matched rows are, their ids, and the number of the source's row."""
     lookup, locator = candidates.lookup, candidates.locator
     if lookup is not None and lookup.decides:
-        return lookup.find(locator.mark(candidates.rows, [*target.kept_lineage, lookup.key]))
+        return lookup.find(locator.mark(candidates.rows, [*target.updated_lineage, lookup.key]))
     joined = join_source(merge, target, candidates, source, broadcast=can_broadcast(source))
     return joined.select(*name_old_columns(merge, target, locator), SOURCE).toArrow()
 
@@ -67,11 +67,11 @@ def _build_rows(
 
     If one clause inserts all other rows unchanged, a single frame has both: rows with and without an old id.
     """
-    inserts = [clause for _, clause in merge.clauses_for(NOT_MATCHED)]
+    inserts = [clause for _, clause in merge.list_clauses(NOT_MATCHED)]
     inserts_all = len(inserts) == 1 and inserts[0].is_plain
     joined = matches.join_to(source.alias(merge.aliases[1]), "left" if inserts_all else "inner")
-    rows = joined.select(*(values[name].alias(name) for name in target.columns), *target.kept_lineage)
+    rows = joined.select(*(values[name].alias(name) for name in target.columns), *target.updated_lineage)
     replaced = coalesce_by_size(select_updated_rows(target, rows), source)
     if inserts_all:
         return replaced
-    return union([*([replaced] if matches.touched else []), *build_inserts(merge, target, source, matches)])
+    return union_frames([*([replaced] if matches.touched else []), *build_inserts(merge, target, source, matches)])

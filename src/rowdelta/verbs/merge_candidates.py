@@ -1,4 +1,4 @@
-"""The rows of a table that may match the source of a merge, as far as the keys of the source tell."""
+"""Selects the rows of a table that may match the source of a merge, by the keys of the source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceKeys:
-    """What the keys of a source say about the rows that match.
+    """What the keys of a source tell about the rows that match.
 
     Attributes:
         lookup: The keys as a bitmap, if there can be one.
@@ -39,7 +39,7 @@ class Candidates:
     Attributes:
         rows: The rows.
         in_range: All rows in the range of the keys: what Iceberg checks for conflicts. None without a range.
-        locator: How rows say where they are.
+        locator: Locates the rows.
         lookup: The keys of the source as a bitmap, if there is one.
     """
 
@@ -50,8 +50,8 @@ class Candidates:
 
 
 def collect_source_keys(merge: MergeSpec, source: DataFrame) -> SourceKeys:
-    """Collects the keys of a source, or their range; nothing if rows that match no key are changed, too."""
-    if merge.clauses_for(BY_SOURCE):
+    """Collects the keys of a source, or their range; nothing if the merge also changes rows that match no key."""
+    if merge.list_clauses(BY_SOURCE):
         return SourceKeys(None, None)
     can_use_lookup = can_look_up(merge.handle, source, merge.on)
     was_small = can_use_lookup and is_small(source)
@@ -68,5 +68,5 @@ def select_candidates(target: Target, rows: DataFrame, keys: SourceKeys) -> Cand
     """Selects the rows that may match, so that Spark skips files and row groups."""
     in_range = None if keys.range is None else where_sql(rows, keys.range)
     rows = rows if in_range is None else in_range
-    rows = rows if keys.lookup is None else rows.where(keys.lookup.bits.hit())
+    rows = rows if keys.lookup is None else rows.where(keys.lookup.bits.test_key())
     return Candidates(rows, in_range, choose_locator(target, rows), keys.lookup)

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.change import compute_assignments, find_default, name_new_value, to_column
 from rowdelta.errors import InputError
-from rowdelta.iceberg import ambiguous_name_error
+from rowdelta.iceberg import make_ambiguous_name_error
 from rowdelta.spark import parse_column, parse_columns, quote
 
 if TYPE_CHECKING:
@@ -138,5 +138,5 @@ def _map_all_columns(handle: TableHandle, source: Sequence[str], alias: str) -> 
         )
     for name in columns:
         if len(by_name[rule.fold(name)]) > 1:
-            raise ambiguous_name_error(name, by_name[rule.fold(name)])
+            raise make_ambiguous_name_error(name, by_name[rule.fold(name)])
     return {quote(name): F.col(f"{quote(alias)}.{quote(by_name[rule.fold(name)][0])}") for name in columns}

@@ -1,10 +1,10 @@
-"""From the matches of a merge to its commit."""
+"""Commits the matches of a merge."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowdelta.change import change_nothing, commit_rows, stage_change
+from rowdelta.change import commit_rows, make_empty_result, stage_change
 from rowdelta.errors import InputError
 from rowdelta.iceberg import RowChange, build_row_filter, stage_rows
 from rowdelta.verbs.merge_clauses import MATCHED, NOT_MATCHED
@@ -29,16 +29,16 @@ def commit_matches(
     condition: RowFilter,
     started: float,
 ) -> Result:
-    """Stages and commits what the clauses make of matches, and the new rows."""
+    """Stages and commits the changes of matched rows, and the new rows."""
     _check_cardinality(merge, matches)
     touched = matches.touched
     if not touched and new_rows is None:
-        return change_nothing(started)
+        return make_empty_result(started)
     updated = count_updates(merge, matches)
     deleted = sum(len(file.positions) for file in touched) - updated  # a lone delete may match a row more than once
     rewrites = merge.mode == "copy-on-write" and bool(touched)
     inserted = count_inserts(merge, source, matches) if rewrites else 0  # if this fails, no file has been written
-    validation = target.validation(condition, merge.isolation, [file.path for file in touched], updates=True)
+    validation = target.build_validation(condition, merge.isolation, [file.path for file in touched], updates=True)
     change = stage_change(target, merge.mode, touched, new_rows, validation)
     if not rewrites and change.rows is not None:
         inserted = change.rows.record_count - updated
@@ -47,10 +47,10 @@ def commit_matches(
 
 def commit_first_rows(merge: MergeSpec, target: Target, source: DataFrame, started: float) -> Result:
     """Inserts into an empty table, where nothing can match."""
-    if not merge.clauses_for(NOT_MATCHED):
-        return change_nothing(started)
+    if not merge.list_clauses(NOT_MATCHED):
+        return make_empty_result(started)
     staged = stage_rows(merge.handle, apply_inserts(merge, target, source))
-    validation = target.validation(build_row_filter(merge.handle, None), merge.isolation, [], updates=False)
+    validation = target.build_validation(build_row_filter(merge.handle, None), merge.isolation, [], updates=False)
     change = RowChange(rows=staged, validation=validation)
     return _commit(merge, change, started, deleted=0, inserted=staged.record_count, updated=0)
 
@@ -62,7 +62,7 @@ def count_updates(merge: MergeSpec, matches: Matches) -> int:
 
 def _check_cardinality(merge: MergeSpec, matches: Matches) -> None:
     """Refuses several matches for one row of the table, which has no single new value then."""
-    matched = [clause for _, clause in merge.clauses_for(MATCHED)]
+    matched = [clause for _, clause in merge.list_clauses(MATCHED)]
     if not matched or (len(matched) == 1 and matched[0].action == "delete" and matched[0].condition is None):
         return
     if matches.twice:
@@ -76,5 +76,5 @@ def _commit(
     merge: MergeSpec, change: RowChange, started: float, *, deleted: int, inserted: int, updated: int
 ) -> Result:
     if not change.deletes and not change.removed_rows and not (change.rows is not None and len(change.rows)):
-        return change_nothing(started)
+        return make_empty_result(started)
     return commit_rows(merge.handle, change, started, deleted=deleted, inserted=inserted, updated=updated)

@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.errors import InputError
-from rowdelta.iceberg import ambiguous_name_error
+from rowdelta.iceberg import make_ambiguous_name_error
 from rowdelta.spark import check_expression, quote, quote_string, split_conjuncts
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def parse_on_condition(
         if not alike:
             raise InputError(f"the source has no column {name!r}", hint=f"its columns are {', '.join(source.columns)}")
         if len(alike) > 1:
-            raise ambiguous_name_error(name, alike)
+            raise make_ambiguous_name_error(name, alike)
         pairs[column] = alike[0]
     condition, target, origin = F.lit(True), quote(target_alias), quote(source_alias)
     for left, right in pairs.items():

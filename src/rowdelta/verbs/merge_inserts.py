@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 def build_inserts(merge: MergeSpec, target: Target, source: DataFrame, matches: Matches) -> list[DataFrame]:
     """Builds the new rows, as a list of one frame; empty if no clause inserts."""
-    if not merge.clauses_for(NOT_MATCHED):
+    if not merge.list_clauses(NOT_MATCHED):
         return []
-    return [coalesce_by_size(apply_inserts(merge, target, matches.unmatched(source)), source)]
+    return [coalesce_by_size(apply_inserts(merge, target, matches.select_unmatched(source)), source)]
 
 
-def apply_inserts(merge: MergeSpec, target: Target, unmatched: DataFrame) -> DataFrame:
+def apply_inserts(merge: MergeSpec, target: Target, select_unmatched: DataFrame) -> DataFrame:
     """Applies the clauses to rows of the source; the new rows have no lineage yet."""
-    clauses = merge.clauses_for(NOT_MATCHED)
-    rows = unmatched.alias(merge.aliases[1]).withColumn(ACTION, choose_action(clauses))
+    clauses = merge.list_clauses(NOT_MATCHED)
+    rows = select_unmatched.alias(merge.aliases[1]).withColumn(ACTION, choose_action(clauses))
     rows = rows.where(F.col(ACTION) != NO_ACTION)
     frames = []
     for number, clause in clauses:
@@ -37,20 +37,20 @@ def apply_inserts(merge: MergeSpec, target: Target, unmatched: DataFrame) -> Dat
         no_lineage = {name: F.lit(None).cast("bigint") for name in target.lineage}
         columns = {name: values[name] for name in target.columns} | no_lineage
         frames.append(of_clause.select(*(value.alias(name) for name, value in columns.items())))
-    inserts = union(frames)
+    inserts = union_frames(frames)
     assert inserts is not None
     return inserts
 
 
 def count_inserts(merge: MergeSpec, source: DataFrame, matches: Matches) -> int:
     """Counts the rows to insert."""
-    clauses = merge.clauses_for(NOT_MATCHED)
+    clauses = merge.list_clauses(NOT_MATCHED)
     if not clauses:
         return 0
-    rows = matches.unmatched(source).alias(merge.aliases[1])
+    rows = matches.select_unmatched(source).alias(merge.aliases[1])
     return rows.where(choose_action(clauses) != NO_ACTION).count()
 
 
-def union(frames: list[DataFrame]) -> DataFrame | None:
+def union_frames(frames: list[DataFrame]) -> DataFrame | None:
     """Puts frames together; None if there are none."""
     return reduce(lambda one, other: one.unionByName(other), frames) if frames else None

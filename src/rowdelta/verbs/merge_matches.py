@@ -1,4 +1,4 @@
-"""What the join of a merge has found: where matched rows are, what happens to them, and what matches them."""
+"""The matches of a merge: where matched rows are, what happens to them, and which source rows match them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.change import ListedFilesLocator
-from rowdelta.codec import sorted_distinct
+from rowdelta.codec import sort_distinct
 from rowdelta.spark import make_frame_from_arrow, parse_column, where_sql
 from rowdelta.verbs.merge_clauses import ACTION, NO_ACTION
 
@@ -53,10 +53,10 @@ class Matches:
     twice: bool
 
     def join_to(self, source: DataFrame, join_type: str) -> DataFrame:
-        """Joins the source with what is kept of the rows that it matches; `join_type` is `inner` or `left`."""
+        """Joins the source with the columns kept from its matches; `join_type` is `inner` or `left`."""
         return source.join(self.rows.drop(FOUND), SOURCE, join_type)
 
-    def unmatched(self, source: DataFrame) -> DataFrame:
+    def select_unmatched(self, source: DataFrame) -> DataFrame:
         """Selects the rows of the source that match nothing."""
         return source.join(self.rows.where(FOUND).select(SOURCE), SOURCE, "left_anti")
 
@@ -75,8 +75,8 @@ class IndexedMatches(Matches):
         values = {name: parse_column(f"get({_ARRAY}{name}, {_INDEX})") for name in self._array_names}
         return rows.withColumns(values).drop(*self.rows.columns)
 
-    def unmatched(self, source: DataFrame) -> DataFrame:
-        """Selects the rows that find nothing at their index."""
+    def select_unmatched(self, source: DataFrame) -> DataFrame:
+        """Selects the rows without a match at their index."""
         return where_sql(self._look_up(source), f"NOT coalesce({FOUND}, false)").drop(FOUND, *self.rows.columns)
 
     @property
@@ -121,7 +121,7 @@ def group_replacements(spark: SparkSession, table: pa.Table, locator: ListedFile
     counts = {clause: table.num_rows} if table.num_rows else {}
     twice = _has_more_rows(touched)
     pairs = table.drop_columns(locator.names)
-    arrays = _as_arrays(pairs)
+    arrays = _build_arrays(pairs)
     if arrays is not None:
         return IndexedMatches(make_frame_from_arrow(spark, arrays), touched, counts, twice)
     rows = make_frame_from_arrow(spark, pairs).withColumn(FOUND, F.lit(True))
@@ -129,11 +129,11 @@ def group_replacements(spark: SparkSession, table: pa.Table, locator: ListedFile
     return Matches(rows, touched, counts, twice)
 
 
-def _as_arrays(pairs: pa.Table) -> pa.Table | None:
+def _build_arrays(pairs: pa.Table) -> pa.Table | None:
     """Makes the rows of `IndexedMatches`; None if a row of the source matches twice, or arrays would be sparse."""
     numbers = pairs[SOURCE].to_numpy()
     block_of = numbers >> _INDEX_BITS
-    blocks = sorted_distinct(block_of)
+    blocks = sort_distinct(block_of)
     length = 1 << _INDEX_BITS
     sparse = len(blocks) * length > _SPARSE * len(numbers) and len(blocks) > _FEW_BLOCKS
     if sparse or len(numbers) > _MOST_ROWS_BROADCAST:

@@ -35,7 +35,7 @@ def join_source(
     right = source.withColumn(FOUND, F.lit(True)).alias(merge.aliases[1])
     if broadcast:
         right = F.broadcast(right)
-    join_type = "left" if merge.clauses_for(BY_SOURCE) else "inner"
+    join_type = "left" if merge.list_clauses(BY_SOURCE) else "inner"
 
     def join(rows: DataFrame) -> DataFrame:
         return rows.alias(merge.aliases[0]).join(right, merge.on.condition, join_type)
@@ -45,8 +45,8 @@ def join_source(
 
 
 def name_old_columns(merge: MergeSpec, target: Target, locator: RowLocator) -> list[str]:
-    """Lists what is kept of the old rows, in SQL: where they are, and their ids."""
-    return [f"{quote(merge.aliases[0])}.{name}" for name in (*locator.names, *target.kept_lineage)]
+    """Lists the columns to keep from old rows, in SQL: their positions and ids."""
+    return [f"{quote(merge.aliases[0])}.{name}" for name in (*locator.names, *target.updated_lineage)]
 
 
 def _mark_rows(target: Target, candidates: Candidates) -> DataFrame:

@@ -40,9 +40,9 @@ def plan_merge(merge: MergeSpec) -> Plan:
     steps = tuple(("when", str(clause)) for clause in merge.clauses)
     if target.snapshot is None:
         return Plan(title, (*steps, ("scan", "none: the table is empty")))
-    keys = None if merge.clauses_for(BY_SOURCE) else find_key_range(merge.handle, merge.source, merge.on.pairs)
+    keys = None if merge.list_clauses(BY_SOURCE) else find_key_range(merge.handle, merge.source, merge.on.pairs)
     condition = build_row_filter(merge.handle, None if keys is None else parse_column(keys))
-    if merge.clauses_for(MATCHED, BY_SOURCE):
+    if merge.list_clauses(MATCHED, BY_SOURCE):
         mode = describe_mode(merge.handle, merge.mode, merge.mode_reason, merge.isolation)
     else:
         mode = describe_without_deletes("append (no clause changes a row)", merge.isolation)

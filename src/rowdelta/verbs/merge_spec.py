@@ -1,4 +1,4 @@
-"""What a merge was asked to do."""
+"""The complete description of a merge."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class MergeSpec:
     mode_reason: str
     isolation: str
 
-    def clauses_for(self, *kinds: str) -> list[tuple[int, Clause]]:
+    def list_clauses(self, *kinds: str) -> list[tuple[int, Clause]]:
         """Selects the clauses for some kinds of rows, with their numbers."""
         return select_clauses(self.clauses, *kinds)
 
     @property
     def updates(self) -> list[tuple[int, Clause]]:
         """The clauses that update rows, with their numbers."""
-        changes = self.clauses_for(MATCHED, BY_SOURCE)
+        changes = self.list_clauses(MATCHED, BY_SOURCE)
         return [(number, clause) for number, clause in changes if clause.action == "update"]
 
     @property
     def replaces_rows(self) -> bool:
         """Whether every matched row is replaced by a row of the source, so that no old value is read."""
-        changes = [clause for _, clause in self.clauses_for(MATCHED, BY_SOURCE)]
+        changes = [clause for _, clause in self.list_clauses(MATCHED, BY_SOURCE)]
         return len(changes) == 1 and changes[0].action == "update" and changes[0].is_plain

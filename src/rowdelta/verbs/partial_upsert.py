@@ -43,8 +43,8 @@ class PartialUpsert:
     columns: tuple[str, ...]
 
     def plan_steps(self) -> tuple[tuple[str, str], ...]:
-        """Returns the steps of the plan: those of a merge."""
-        merge = self._to_merge(self._bind().last())
+        """Returns the steps of the plan, which are those of a merge."""
+        merge = self._to_merge(self._bind().select_last())
         reason = f"a merge: to set {', '.join(self.columns)} alone, the old rows must be read"
         with translate_row_errors(REQUIRED_HINT):
             return (("how", reason), *plan_merge(merge).steps)
@@ -52,7 +52,7 @@ class PartialUpsert:
     def execute(self, check: Callable[[], None], started: float) -> UpsertResult:
         """Merges the last change of each key; calls `check` before anything is written."""
         batch = self._bind()
-        with translate_row_errors(REQUIRED_HINT), cache_frame(batch.last()) as last:
+        with translate_row_errors(REQUIRED_HINT), cache_frame(batch.select_last()) as last:
             counts = last.agg(F.count("*"), F.count_if(DELETED)).head()
             assert counts is not None
             check()
@@ -70,8 +70,8 @@ class PartialUpsert:
         names = [self.handle.find_column(name).name for name in self._names]
         batch = self._bind(names)
         with translate_row_errors(REQUIRED_HINT):
-            batch.rows(batch.last(), [], names).write.format("noop").mode("overwrite").save()
-            plan_merge(self._to_merge(batch.last()))
+            batch.select_rows(batch.select_last(), [], names).write.format("noop").mode("overwrite").save()
+            plan_merge(self._to_merge(batch.select_last()))
 
     @property
     def _names(self) -> list[str]:

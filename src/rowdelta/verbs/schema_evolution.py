@@ -21,7 +21,7 @@ _WIDER = {("int", "bigint"), ("float", "double")}
 
 @dataclass(frozen=True)
 class Growth:
-    """What changes need that the schema of a table does not have.
+    """What the schema of a table lacks for some changes.
 
     Attributes:
         new: Columns to add.
@@ -46,7 +46,7 @@ class Growth:
 
 
 def plan_growth(handle: TableHandle, changes: DataFrame, new_columns: Sequence[str]) -> Growth:
-    """Plans how the schema of a table must grow before it can take changes."""
+    """Plans how the schema of a table must change to accept some changes."""
     statements, wider = [], []
     rule = handle.name_rule
     for column in handle.column_types.fields:

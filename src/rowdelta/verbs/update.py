@@ -12,7 +12,6 @@ from rowdelta.change import (
     Plan,
     Result,
     Target,
-    change_nothing,
     choose_locator,
     commit_rows,
     compute_assignments,
@@ -20,6 +19,7 @@ from rowdelta.change import (
     estimate_scan,
     find_isolation,
     find_mode,
+    make_empty_result,
     name_new_value,
     open_target,
     read_target_rows,
@@ -116,14 +116,14 @@ class Update(Operation[Result]):
         target = open_target(self._handle)
         if target.files is None:
             self._bind()
-            return change_nothing(started)
+            return make_empty_result(started)
 
         rows = read_target_rows(target, self._alias, with_ids=True)
         locator = choose_locator(target, rows)
         match = self._find_rows(target, rows)
         values = compute_assignments(self._handle, rows, self._values, self._alias)
         new = [value.alias(name_new_value(name)) for name, value in values.items()]
-        old = [quote(name) for name in target.columns if name not in values] + target.kept_lineage
+        old = [quote(name) for name in target.columns if name not in values] + target.updated_lineage
         marked = locator.mark(rows if match is None else match.rows, [*old, *new])
 
         with translate_row_errors(REQUIRED_HINT), cache_frame(marked) as matched:
@@ -133,9 +133,9 @@ class Update(Operation[Result]):
                 lambda: (select_updated_rows(target, matched, values), self._find_condition(match)),
             )
             if not touched:
-                return change_nothing(started)
+                return make_empty_result(started)
             paths = [file.path for file in touched]
-            validation = target.validation(condition, self._isolation, paths, updates=True)
+            validation = target.build_validation(condition, self._isolation, paths, updates=True)
             change = stage_change(target, self._mode, touched, coalesce_by_size(new_rows, matched), validation)
             updated = sum(len(file.positions) for file in touched)
             return commit_rows(self._handle, change, started, updated=updated)
@@ -149,7 +149,7 @@ class Update(Operation[Result]):
             rows,
             self._where,
             self._alias,
-            again=lambda skipping: read_target_rows(target, self._alias, with_ids=True, skipping=skipping),
+            reread=lambda skipping: read_target_rows(target, self._alias, with_ids=True, skipping=skipping),
         )
 
     def _find_condition(self, match: Match | None) -> RowFilter:

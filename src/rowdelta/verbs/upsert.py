@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     from rowdelta.verbs.change_batch import ChangeBatch, ChangeRules
 
 
-# Writing is most of an upsert, so that it pays to spread it; a batch below this size is still one file.
+# Writing takes most of the time of an upsert, so it is worth spreading; a smaller batch is still one file.
 _BYTES_PER_TASK: Final = 12 << 20
 
 
 class Upsert(Operation[UpsertResult]):
-    """Replaces, inserts and deletes rows by key. The cost is that of the changes, whatever the table's size."""
+    """Replaces, inserts and deletes rows by key. The cost depends on the changes, not on the size of the table."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Upsert(Operation[UpsertResult]):
         handle.check_locations()
         self._handle = handle
         self._changes = changes
-        self._rules = rules.checked(handle)
+        self._rules = rules.check_expressions(handle)
         self._columns = None if columns is None else tuple(columns)
         self._scope = scope
         self._encoding = encoding
@@ -78,14 +78,14 @@ class Upsert(Operation[UpsertResult]):
         """Counts the keys and says how they would be written; writes nothing."""
         title = f"upsert into {self._handle.name}"
         if self._columns is not None:
-            return Plan(title, self._partial(self._handle, self._columns).plan_steps())
+            return Plan(title, self._make_partial_upsert(self._handle, self._columns).plan_steps())
         new = find_unknown_columns(self._handle, self._changes, self._rules) if self._merge_schema else []
         batch = bind_changes(self._handle, self._changes.drop(*new), self._rules)
         scope, scope_reason = choose_scope(self._handle, self._rules.key, self._scope)
-        with translate_row_errors(REQUIRED_HINT), cache_frame(batch.last()) as last:
+        with translate_row_errors(REQUIRED_HINT), cache_frame(batch.select_last()) as last:
             counts = last.agg(F.count("*"), F.count_if(DELETED)).head()
             assert counts is not None
-            prepared = self._key_writer(self._handle, last, scope).prepare()
+            prepared = self._make_key_writer(self._handle, last, scope).prepare()
         missing = ", ".join(column.name for column in batch.missing)
         return Plan(
             title,
@@ -113,7 +113,7 @@ class Upsert(Operation[UpsertResult]):
         if self._merge_schema:
             check = self._grow_schema(check)
         if self._columns is not None:
-            return self._partial(self._handle, self._columns).execute(check, started)
+            return self._make_partial_upsert(self._handle, self._columns).execute(check, started)
 
         batch = bind_changes(self._handle, self._changes, self._rules)
         scope, _ = choose_scope(self._handle, self._rules.key, self._scope)
@@ -121,29 +121,29 @@ class Upsert(Operation[UpsertResult]):
             translate_row_errors(REQUIRED_HINT),
             cache_frame_unless_source_cached(batch.changes, self._changes) as changes,
         ):
-            writer = self._key_writer(self._handle, changes, scope)
+            writer = self._make_key_writer(self._handle, changes, scope)
             prepared = writer.prepare()
             if not prepared.are_collected:  # nothing has run yet
                 changes.count()
             check()
             # Most batches have each key once: then whole rows need no shuffle to find the last change.
             has_each_key_once = prepared.are_distinct and self._scope != "partition"
-            last = changes if has_each_key_once else batch.last(changes)
-            with self._staged_rows(batch, last, changes) as rows:
+            last = changes if has_each_key_once else batch.select_last(changes)
+            with self._stage_rows(batch, last, changes) as rows:
                 written = writer.write(prepared)
         return self._commit(rows, written, prepared, started)
 
-    def _partial(self, table: TableHandle, columns: tuple[str, ...]) -> PartialUpsert:
+    def _make_partial_upsert(self, table: TableHandle, columns: tuple[str, ...]) -> PartialUpsert:
         return PartialUpsert(table, self._changes, self._rules, columns)
 
-    def _key_writer(self, table: TableHandle, changes: DataFrame, scope: str) -> KeyWriter:
+    def _make_key_writer(self, table: TableHandle, changes: DataFrame, scope: str) -> KeyWriter:
         return KeyWriter(table, bind_keys(table, changes, self._rules.key, scope), self._encoding)
 
     @contextmanager
-    def _staged_rows(self, batch: ChangeBatch, last: DataFrame, basis: DataFrame) -> Iterator[StagedFiles]:
+    def _stage_rows(self, batch: ChangeBatch, last: DataFrame, basis: DataFrame) -> Iterator[StagedFiles]:
         """Writes the new rows; removes them if what follows fails."""
         lineage = [ROW_ID, LAST_UPDATED] if self._handle.metadata.format_version >= LINEAGE_VERSION else []
-        staged = stage_rows(self._handle, coalesce_by_size(batch.rows(last, lineage), basis, _BYTES_PER_TASK))
+        staged = stage_rows(self._handle, coalesce_by_size(batch.select_rows(last, lineage), basis, _BYTES_PER_TASK))
         try:
             yield staged
         except BaseException:
@@ -179,7 +179,7 @@ class Upsert(Operation[UpsertResult]):
     def _grow_schema(self, check: Callable[[], None]) -> Callable[[], None]:
         """Adds and widens columns if the changes need it; returns the check, unless it has been called.
 
-        Any error in the changes is raised before, so that the table stays as it is.
+        Any error in the changes is raised first, so that the table stays unchanged.
         """
         check_present(self._handle, self._changes, self._rules.key)
         unknown = find_unknown_columns(self._handle, self._changes, self._rules)
@@ -192,12 +192,12 @@ class Upsert(Operation[UpsertResult]):
         return lambda: None
 
     def _rehearse(self, draft: TableHandle) -> None:
-        """Does everything but write, on a draft of the table with its new schema."""
+        """Does everything except writing, on a draft of the table with its new schema."""
         if self._columns is not None:
-            self._partial(draft, self._columns).rehearse()
+            self._make_partial_upsert(draft, self._columns).rehearse()
             return
         batch = bind_changes(draft, self._changes, self._rules)
-        rows, (scope, _) = batch.rows(batch.last(), []), choose_scope(draft, self._rules.key, self._scope)
+        rows, (scope, _) = batch.select_rows(batch.select_last(), []), choose_scope(draft, self._rules.key, self._scope)
         with translate_row_errors(REQUIRED_HINT):
             rows.write.format("noop").mode("overwrite").save()
-            self._key_writer(draft, batch.changes, scope).prepare()
+            self._make_key_writer(draft, batch.changes, scope).prepare()
