@@ -38,8 +38,8 @@ def after_first(progress):
         die()
 
 if moment == "before the commit":
-    real = upsert.apply
-    upsert.apply = lambda *args: real(*args) if not commits else die()
+    commit = upsert.commit_and_refresh
+    upsert.commit_and_refresh = lambda *args: die() if commits else commit(*args)
 listener = after_first if moment == "after the commit" else commits.append
 stream = rd.cdc.stream(source, rd.table(spark, table), "id", format="debezium", progress=listener)
 stream.start(f"{folder}/checkpoint", available_now=True).await_termination()
