@@ -333,7 +333,7 @@ def test_what_cannot_be_streamed_is_refused(spark: SparkSession, table_name: str
         "unknown on_bad 'drop'": lambda: rd.cdc.stream(source, table, "id", on_bad="drop"),  # type: ignore[arg-type]
         "unknown time_unit 'days'": lambda: rd.cdc.Debezium(time_unit="days"),  # type: ignore[arg-type]
         "the format has its own order": lambda: rd.cdc.stream(source, table, "id", "n", format="debezium"),
-        "has its own delete": lambda: rd.cdc.stream(source, table, "id", "n", format=rd.cdc.DeltaFeed()),
+        "remove order_by": lambda: rd.cdc.stream(source, table, "id", "n", format=rd.cdc.DeltaFeed()),
     }
     for message, call in refused.items():
         with pytest.raises(rd.InputError, match=message):

@@ -72,7 +72,7 @@ class Storage:
             self.files[path] = b""
             return SimpleNamespace(write=lambda data: self._write(path, data), close=self._close)
 
-        return SimpleNamespace(create=create)
+        return SimpleNamespace(createOrOverwrite=create)
 
     def deleteFile(self, path: str) -> None:  # noqa: N802
         if self._fails == "delete":

@@ -88,9 +88,9 @@ def test_lost_places_come_back_though_the_summary_counts_no_equality_delete(
     table.delete_keys(keys(spark, 1), "id").execute()
     real = VectorManifests.complete
 
-    def drifted(manifests: VectorManifests, snapshot: dict[str, Any], listing: AvroFile) -> list[str]:
+    def drifted(manifests: VectorManifests, snapshot: dict[str, Any]) -> AvroFile:
         snapshot["summary"]["total-equality-deletes"] = "0"
-        return real(manifests, snapshot, listing)
+        return real(manifests, snapshot)
 
     with monkeypatch.context() as patch:
         patch.setattr(VectorManifests, "complete", drifted)

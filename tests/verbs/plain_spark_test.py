@@ -303,9 +303,9 @@ def test_lost_places_are_mended_also_where_the_summary_counts_no_equality_delete
     assert [entry.content_offset for entry in live_vectors(table)] == [None, None]
     real = VectorManifests.complete
 
-    def complete(manifests: VectorManifests, snapshot: dict[str, Any], listing: AvroFile) -> list[str]:
+    def complete(manifests: VectorManifests, snapshot: dict[str, Any]) -> AvroFile:
         snapshot["summary"][TOTAL] = "0"
-        return real(manifests, snapshot, listing)
+        return real(manifests, snapshot)
 
     monkeypatch.setattr(VectorManifests, "complete", complete)
     table.delete("id = 4").execute()

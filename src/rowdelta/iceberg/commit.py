@@ -52,16 +52,23 @@ def commit_change(handle: TableHandle, change: RowChange) -> Snapshot:
             attempt.clean_up(None)
             _remove_files(handle, change)
         raise
-    handle.catch_up()
+    handle.take_current()
     refresh_spark_cache(handle)
     assert attempt.snapshot is not None
     return attempt.snapshot
 
 
 def refresh_spark_cache(handle: TableHandle) -> None:
-    """Invalidates what Spark has cached of the table. The commit has happened, so a failure here is only logged."""
+    """Invalidates what Spark has cached of the table. The commit has happened, so a failure here is only logged.
+
+    If no query is cached, only the table object of Spark's catalog may be old. It is usually the object of this handle,
+    and loading the table again would be another request to the catalog.
+    """
     try:
-        handle.spark.catalog.refreshTable(handle.full_name)
+        if handle.gateway.session.sharedState().cacheManager().isEmpty():
+            handle.refresh_spark()
+        else:
+            handle.spark.catalog.refreshTable(handle.full_name)
     except JavaError as error:
         log.warning("a cached query over %s cannot be computed again: %s", handle.name, read_java_message(error))
 

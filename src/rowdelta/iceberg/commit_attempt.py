@@ -3,7 +3,7 @@
 Iceberg makes the snapshot inside a transaction that is never committed. Validation, sequence numbers and manifests are
 Iceberg's own. But Iceberg's manifest writer drops the offsets of the blobs of equality delete vectors, and Iceberg can
 then neither plan nor remove these entries. So rowdelta writes the manifests that hold vectors again, with the offsets,
-and commits the snapshot with these.
+and commits the snapshot with these. All of this happens in memory: storage gets the files that the snapshot needs.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rowdelta.iceberg.commit_retries import LostRaceError
+from rowdelta.iceberg.file_io import run_in_parallel
 from rowdelta.iceberg.row_change import UncommittedSnapshot
 from rowdelta.iceberg.snapshot_update import make_snapshot_update, use_calling_thread
 from rowdelta.iceberg.snapshots import parse_snapshot
+from rowdelta.iceberg.uncommitted_metadata import UncommittedMetadata
 from rowdelta.iceberg.vector_manifests import VectorManifests
-from rowdelta.iceberg.written_manifests import WrittenManifests
 from rowdelta.spark import JavaError
 
 if TYPE_CHECKING:
@@ -41,8 +42,7 @@ class CommitAttempt:
     def __init__(self, handle: TableHandle, change: RowChange) -> None:
         self._handle = handle
         self._change = change
-        self._written: list[str] = []
-        self._by_iceberg: WrittenManifests | None = None
+        self._stored: list[str] = []
         self.snapshot: Snapshot | None = None
         self.done = False
         self.in_doubt = False
@@ -72,68 +72,68 @@ class CommitAttempt:
             cleanable = self._handle.gateway.java_class("org.apache.iceberg.exceptions.CleanableFailure")
             self.in_doubt = not cleanable.isInstance(java)
         if not self.in_doubt and not self.done:
-            # After an error, Iceberg may have written files that no list of this attempt names yet.
-            self._handle.io.discard(dict.fromkeys([*self._written, *self._list_iceberg_files()]))
+            self._handle.io.discard(self._stored)
 
     def _run(self, wait: Callable[[], object]) -> None:
         handle = self._handle
-        operations = handle.java_table.operations()
-        transaction = handle.java_table.newTransaction()  # it reads the newest metadata
-        base = operations.current()
-        encodings = {new.file.path: new.encoding.id for new in self._change.deletes}
-        manifests = VectorManifests(handle, operations, encodings)
+        files = UncommittedMetadata(handle)
         try:
-            snapshot, needed = self._make_snapshot(transaction, base, manifests, wait)
+            with handle.manifests.read_first_from(files):
+                # This reads the newest metadata.
+                transaction = handle.gateway.iceberg.Transactions.newTransaction(
+                    handle.java_table.name(), files.operations
+                )
+                base = files.operations.current()
+                snapshot = self._make_snapshot(transaction, base, files, wait)
         finally:
-            self._written += manifests.written
-        self._written += self._list_iceberg_files()
+            files.clear()
         metadata = self._make_metadata(base, snapshot)
         self.snapshot = parse_snapshot(snapshot)
         self.in_doubt = self.asked = True
-        operations.commit(base, metadata)
+        handle.java_table.operations().commit(base, metadata)
         self.done = True  # first, so that an interrupt never sees an attempt that is neither in doubt nor done
         self.in_doubt = False
-        handle.io.discard(path for path in dict.fromkeys(self._written) if _get_file_name(path) not in needed)
 
     def _make_snapshot(
-        self, transaction: Any, base: Any, manifests: VectorManifests, wait: Callable[[], object]
-    ) -> tuple[dict[str, Any], set[str]]:
-        """Makes the snapshot with complete manifests.
+        self, transaction: Any, base: Any, files: UncommittedMetadata, wait: Callable[[], object]
+    ) -> dict[str, Any]:
+        """Makes the snapshot with complete manifests, and stores its metadata files.
 
         Returns:
-            Its JSON form, and the names of the metadata files that it needs.
+            Its JSON form.
         """
         handle, validation = self._handle, self._change.validation
-        snapshot_object = self._stage(transaction, base, manifests)
-        snapshot = json.loads(handle.gateway.iceberg.SnapshotParser.toJson(snapshot_object, False))
+        encodings = {new.file.path: new.encoding.id for new in self._change.deletes}
+        manifests = VectorManifests(handle, files, encodings)
+        snapshot_object = self._stage(transaction, base, manifests, files)
+        snapshot: dict[str, Any] = json.loads(handle.gateway.iceberg.SnapshotParser.toJson(snapshot_object, False))
         if self._change.operation is not None:
             snapshot["summary"]["operation"] = self._change.operation
-        listing = handle.manifests.read(snapshot["manifest-list"])
-        own_manifests = [record for record in listing.records if record["added_snapshot_id"] == snapshot["snapshot-id"]]
-        self._written += [snapshot["manifest-list"], *(record["manifest_path"] for record in own_manifests)]
-        wait()
-        if validation is not None and validation.further is not None:
-            validation.further(UncommittedSnapshot(handle, listing, snapshot.get("parent-snapshot-id")))
         # The snapshot must follow the metadata that it is committed to, even if another thread uses this table object.
         if snapshot["sequence-number"] != base.lastSequenceNumber() + 1:
             raise LostRaceError
-        paths = (*manifests.complete(snapshot, listing), snapshot["manifest-list"])
-        return snapshot, {_get_file_name(path) for path in paths}
+        listing = manifests.complete(snapshot)
+        needed = {snapshot["manifest-list"], *(record["manifest_path"] for record in listing.records)}
+        self._stored = [path for path in files.list_new() if path in needed]
+        run_in_parallel(files.store, self._stored)
+        wait()
+        if validation is not None and validation.further is not None:
+            validation.further(UncommittedSnapshot(handle, listing, snapshot.get("parent-snapshot-id")))
+        return snapshot
 
-    def _stage(self, transaction: Any, base: Any, manifests: VectorManifests) -> Any:
+    def _stage(self, transaction: Any, base: Any, manifests: VectorManifests, files: UncommittedMetadata) -> Any:
         """Lets Iceberg make the snapshot in a transaction that is never committed, so that no reader sees it."""
         handle, update = self._handle, self._change.update
         if update is not None:
             update.check(handle, base)
         start = manifests.restore_offsets(base)
         if update is not None:
-            transaction = update.start_transaction(handle, base if start is None else start)
+            transaction = update.start_transaction(handle, files.operations, base if start is None else start)
         elif start is not None:
-            name, operations = handle.java_table.name(), handle.java_table.operations()
-            transaction = handle.gateway.iceberg.Transactions.replaceTableTransaction(name, operations, start)
+            name = handle.java_table.name()
+            transaction = handle.gateway.iceberg.Transactions.replaceTableTransaction(name, files.operations, start)
         producer = make_snapshot_update(handle, self._change, transaction)
         use_calling_thread(handle, self._change, transaction, producer)
-        self._by_iceberg = WrittenManifests(handle, transaction, producer)
         producer.commit()
         return transaction.table().snapshot(handle.branch)
 
@@ -146,16 +146,3 @@ class CommitAttempt:
         if handle.mark.properties:
             builder.setProperties(handle.gateway.string_map(handle.mark.properties))
         return builder.setBranchSnapshot(iceberg.SnapshotParser.fromJson(json.dumps(snapshot)), handle.branch).build()
-
-    def _list_iceberg_files(self) -> list[str]:
-        """Lists the manifests and manifest lists that Iceberg has written so far."""
-        return (
-            []
-            if self._by_iceberg is None
-            else [*self._by_iceberg.list_manifests(), *self._by_iceberg.list_manifest_lists()]
-        )
-
-
-def _get_file_name(path: str) -> str:
-    """Returns the part of a metadata file's path that is unique, regardless of the form of the folder."""
-    return path.rpartition("/")[2]

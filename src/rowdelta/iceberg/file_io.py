@@ -64,9 +64,9 @@ class FileIO:
         return data
 
     def write(self, path: str, data: bytes) -> None:
-        """Writes a new file atomically. An existing file is an error, and does not change."""
+        """Writes a file under a name that is certain to be new: storage is not asked whether it exists."""
         try:
-            stream = self._io.newOutputFile(path).create()
+            stream = self._io.newOutputFile(path).createOrOverwrite()
         except Py4JJavaError as error:
             raise _make_write_error(path, error) from error
         try:
@@ -83,6 +83,24 @@ class FileIO:
                 raise _make_write_error(path, error) from error
             if isinstance(error, OSError):  # of the file that large data go through
                 raise TableError(f"cannot write {path}: {error}") from error
+            raise
+
+    def copy_from(self, source: Any, path: str) -> None:
+        """Writes a new file with the bytes of a Java input file, without passing them through Python."""
+        try:
+            stream = source.newStream()
+            try:
+                output = self._io.newOutputFile(path).createOrOverwrite()
+                try:
+                    stream.transferTo(output)
+                finally:
+                    output.close()
+            finally:
+                stream.close()
+        except BaseException as error:  # an interrupt, too
+            self.discard([path])
+            if isinstance(error, Py4JJavaError):
+                raise _make_write_error(path, error) from error
             raise
 
     @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.iceberg.avro_file import AvroFile
@@ -17,9 +18,10 @@ from rowdelta.iceberg.manifest_entries import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from rowdelta.iceberg.file_io import FileIO
+    from rowdelta.iceberg.uncommitted_metadata import UncommittedMetadata
 
 # One action reads the same manifest for several reasons, and every read takes several py4j calls.
 _CACHED_BYTES: Final = 16 << 20
@@ -35,6 +37,7 @@ class ManifestReader:
         self._entries = LruCache[str, list[Any]]()
         self._lacks_offsets = LruCache[str, bool]()
         self._bytes = LruCache[str, bytes](_CACHED_BYTES, len, _CACHED_BETWEEN)
+        self._uncommitted: list[UncommittedMetadata] = []
 
     def read(self, path: str) -> AvroFile:
         """Any Avro metadata file."""
@@ -62,6 +65,15 @@ class ManifestReader:
         for path, data in zip(wanted, run_in_parallel(self._files.read, wanted), strict=True):
             self._keep(path, data)
 
+    @contextmanager
+    def read_first_from(self, files: UncommittedMetadata) -> Iterator[None]:
+        """Reads the files of an uncommitted snapshot from memory inside the block."""
+        self._uncommitted.append(files)
+        try:
+            yield
+        finally:
+            self._uncommitted.remove(files)
+
     def after_change(self) -> None:
         """Removes most bytes, and entries that were not used recently. Call it after each change of the table."""
         for cache in (self._entries, self._lacks_offsets, self._bytes):
@@ -70,7 +82,8 @@ class ManifestReader:
     def _read_bytes(self, path: str) -> bytes:
         data = self._bytes.get(path)
         if data is None:
-            data = self._files.read(path)
+            source = next((files for files in list(self._uncommitted) if path in files), self._files)
+            data = source.read(path)
             self._keep(path, data)
         return data
 

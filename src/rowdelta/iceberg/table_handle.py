@@ -98,6 +98,10 @@ class TableHandle:
             self.java_table.refresh()
         except JavaError as error:
             raise explain_load_error(self.spark, self.name, error) from error
+        self.take_current()
+
+    def take_current(self) -> None:
+        """Takes the metadata that Iceberg's table object has: after a commit, many catalogs have just returned it."""
         current = self.java_table.operations().current()
         location = current.metadataFileLocation()
         state = self._state
@@ -222,8 +226,7 @@ class TableHandle:
     def refresh_spark(self) -> None:
         """Refreshes Spark's own object of the table: the one in the catalog's cache may be older than this handle."""
         cached = self.gateway.iceberg.spark.Spark3Util.loadIcebergTable(self.gateway.session, self.full_name)
-        current = cached.currentSnapshot()
-        if (None if current is None else int(current.snapshotId())) != self.metadata.current_snapshot_id:
+        if cached.operations().current().metadataFileLocation() != self.state.location:
             cached.refresh()
 
     def metadata_table(self, kind: str, snapshot_id: int) -> DataFrame:

@@ -41,9 +41,9 @@ class TableUpdate:
     requires: Mapping[str, str | None] = field(default_factory=dict)
     snapshot_id: int | None = None
 
-    def start_transaction(self, handle: TableHandle, base: Any) -> Any:
+    def start_transaction(self, handle: TableHandle, operations: Any, base: Any) -> Any:
         """Starts a transaction where the update ends; it must not be committed itself."""
-        operations, iceberg = handle.java_table.operations(), handle.gateway.iceberg
+        iceberg = handle.gateway.iceberg
         start = self.apply(handle, iceberg.TableMetadata.buildFrom(base)).build()
         return iceberg.Transactions.replaceTableTransaction(handle.java_table.name(), operations, start)
 

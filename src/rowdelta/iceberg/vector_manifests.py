@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import FormatError
-from rowdelta.iceberg.file_io import run_in_parallel
 from rowdelta.iceberg.manifest_entries import EQUALITY, add_encoding_field
 from rowdelta.iceberg.metadata_document import MetadataDocument
 from rowdelta.iceberg.puffin_footers import read_footer
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg.avro_file import AvroFile
     from rowdelta.iceberg.table_handle import TableHandle
+    from rowdelta.iceberg.uncommitted_metadata import UncommittedMetadata
 
 _PUFFIN: Final = "PUFFIN"
 _TOTAL: Final = "total-equality-deletes"
@@ -33,19 +33,13 @@ _MERGED_AT: Final = "commit.manifest.min-count-to-merge"
 
 
 class VectorManifests:
-    """Completes the manifests of a snapshot that is about to be committed.
+    """Completes the manifests of a snapshot that is about to be committed."""
 
-    Attributes:
-        written: Every file that was written here. Those that the snapshot does not name in the end are not needed.
-    """
-
-    def __init__(self, handle: TableHandle, operations: Any, encodings: Mapping[str, int]) -> None:
+    def __init__(self, handle: TableHandle, files: UncommittedMetadata, encodings: Mapping[str, int]) -> None:
         self._handle = handle
-        self._operations = operations
+        self._files = files
         self._encodings = encodings
-        self.written: list[str] = []
-        self._to_write: list[tuple[str, bytes]] = []
-        self._entries: dict[str, int] = {}  # live entries of the manifests that are still to be written
+        self._entries: dict[str, int] = {}  # live entries of the new manifests, by path
 
     def restore_offsets(self, base: Any) -> Any | None:
         """Restores the offsets of all vectors of the branch's head.
@@ -72,16 +66,16 @@ class VectorManifests:
         location = self._add_file(
             f"snap-{head['snapshot-id']}-1-{uuid.uuid4()}.avro", replace(listing, records=records).to_bytes()
         )
-        self._write_files(head | {"manifest-list": location}, records, base.specsById())
+        self._check_readable(head | {"manifest-list": location}, records, base.specsById())
         document = MetadataDocument(read_metadata_document(self._handle.gateway, base))
         document = document.replace_manifest_list(head["snapshot-id"], location)
         return self._handle.gateway.iceberg.TableMetadataParser.fromJson(document.to_json())
 
-    def complete(self, snapshot: dict[str, Any], listing: AvroFile) -> list[str]:
-        """Rewrites the new manifests that hold vectors, points the snapshot at them, and returns all its manifests."""
-        as_it_is = [record["manifest_path"] for record in listing.records]
+    def complete(self, snapshot: dict[str, Any]) -> AvroFile:
+        """Rewrites the new manifests that hold vectors, points the snapshot at them, and returns its manifest list."""
+        listing = self._handle.manifests.read(snapshot["manifest-list"])
         if not self._may_have_vectors(snapshot):
-            return as_it_is
+            return listing
         records, room = [], self._count_free_manifests(listing)
         for record in listing.records:
             new = record["content"] and record["added_snapshot_id"] == snapshot["snapshot-id"]
@@ -90,12 +84,13 @@ class VectorManifests:
                 records.append(record)
             else:
                 records += [self._make_manifest(record, part) for part in self._split_entries(avro, room)]
-        if not self._to_write:
-            return as_it_is
+        if not self._entries:
+            return listing
+        completed = replace(listing, records=records)
         name = f"snap-{snapshot['snapshot-id']}-1-{uuid.uuid4()}.avro"
-        snapshot["manifest-list"] = self._add_file(name, replace(listing, records=records).to_bytes())
-        self._write_files(snapshot, records, self._operations.current().specsById())
-        return [record["manifest_path"] for record in records]
+        snapshot["manifest-list"] = self._add_file(name, completed.to_bytes())
+        self._check_readable(snapshot, records, self._files.operations.current().specsById())
+        return completed
 
     def _read_head(self, base: Any) -> dict[str, Any] | None:
         """Reads the head of the branch in some metadata; usually, the handle has it in memory."""
@@ -173,12 +168,12 @@ class VectorManifests:
         self._entries[path] = self._handle.manifests.read_back(manifest, data)
         return manifest
 
-    def _check_readable(self, snapshot: dict[str, Any], paths: list[str], specs: Any) -> None:
-        """Reads the new files from memory with Iceberg's own reader: what it cannot read is not committed.
+    def _check_readable(self, snapshot: dict[str, Any], records: list[dict[str, Any]], specs: Any) -> None:
+        """Reads the new files with Iceberg's own reader: what it cannot read is not committed.
 
         Args:
             snapshot: The snapshot.
-            paths: All its manifests of deletes, in the order of its list.
+            records: All its manifests, in the order of its list.
             specs: The partition specs of the table, as Java's map.
 
         Raises:
@@ -186,18 +181,13 @@ class VectorManifests:
         """
         iceberg = self._handle.gateway.iceberg
         size = iceberg.relocated.com.google.common.collect.Iterables.size
-        files = iceberg.inmemory.InMemoryFileIO()
-        added: list[str] = []
+        expected, self._entries = self._entries, {}
+        io, counts = self._files.operations.io(), {}
         try:
-            for path, data in self._to_write:
-                files.addFile(path, data)
-                added.append(path)
-            parsed = iceberg.SnapshotParser.fromJson(json.dumps(snapshot))
-            manifests = parsed.deleteManifests(files)
-            counts = {}
-            for index, path in enumerate(paths):
-                if path in self._entries:
-                    reader = iceberg.ManifestFiles.readDeleteManifest(manifests.get(index), files, specs)
+            manifests = iceberg.SnapshotParser.fromJson(json.dumps(snapshot)).deleteManifests(io)
+            for index, path in enumerate(record["manifest_path"] for record in records if record["content"]):
+                if path in expected:
+                    reader = iceberg.ManifestFiles.readDeleteManifest(manifests.get(index), io, specs)
                     counts[path] = int(size(reader))
                     reader.close()
         except JavaError as error:
@@ -205,27 +195,17 @@ class VectorManifests:
                 f"Iceberg cannot read the manifests of vectors that were made: {read_java_message(error)}",
                 hint="nothing was committed; please report this with the table's schema and partition spec",
             ) from error
-        finally:
-            for path in added:
-                files.deleteFile(path)  # all instances of the class share their files
-        if counts != self._entries:
+        if counts != expected:
             raise FormatError(
-                f"Iceberg reads {sum(counts.values())} deletes in manifests of {sum(self._entries.values())}",
+                f"Iceberg reads {sum(counts.values())} deletes in manifests of {sum(expected.values())}",
                 hint="nothing was committed; please report this with the table's schema and partition spec",
             )
 
     def _add_file(self, name: str, data: bytes) -> str:
-        """Adds a metadata file to those that are written together; returns its path."""
-        path = str(self._operations.metadataFileLocation(name))
-        self.written.append(path)
-        self._to_write.append((path, data))
+        """Adds a metadata file; returns its path."""
+        path = str(self._files.operations.metadataFileLocation(name))
+        self._files.add(path, data)
         return path
-
-    def _write_files(self, snapshot: dict[str, Any], records: list[dict[str, Any]], specs: Any) -> None:
-        """Writes the files that a snapshot needs, after Iceberg's own reader has read them."""
-        self._check_readable(snapshot, [record["manifest_path"] for record in records if record["content"]], specs)
-        files, self._to_write, self._entries = self._to_write, [], {}
-        run_in_parallel(lambda file: self._handle.io.write(*file), files)
 
 
 def _is_vector(record: dict[str, Any]) -> bool:

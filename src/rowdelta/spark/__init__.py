@@ -25,6 +25,7 @@ from rowdelta.spark.java_errors import (
     read_java_message,
     read_java_name,
 )
+from rowdelta.spark.java_proxies import JavaProxies, Signature
 from rowdelta.spark.jvm_packages import is_missing
 from rowdelta.spark.launch import end_jvm, kill_jvm, launch_spark, remove_at_exit_if_empty
 from rowdelta.spark.metadata_columns import METADATA_COLUMNS
@@ -72,12 +73,14 @@ __all__ = [
     "Conjuncts",
     "Gateway",
     "JavaError",
+    "JavaProxies",
     "MethodHandles",
     "NameRule",
     "NamedTable",
     "Node",
     "Py4JError",
     "Py4JJavaError",
+    "Signature",
     "TemporaryView",
     "append_to_name",
     "cache_frame",
