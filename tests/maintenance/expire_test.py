@@ -229,7 +229,11 @@ def test_a_query_that_cannot_be_cached_again_does_not_stop_the_removal(
         raise AnalysisException("the snapshot is gone")
 
     monkeypatch.setattr(Catalog, "refreshTable", fails)
-    result = table.expire(dt.timedelta(0)).execute()
+    cached = spark.table(table_name).cache()
+    try:
+        result = table.expire(dt.timedelta(0)).execute()
+    finally:
+        cached.unpersist()
     assert (result.snapshots_expired, result.data_files_removed) == (1, 1)
     assert "cannot be computed again" in caplog.text
 

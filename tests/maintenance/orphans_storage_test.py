@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     import rowdelta as rd
 
 JARS = "ROWDELTA_S3_JARS"
-MISSING = f"""a real S3 needs three jars in a folder that {JARS} names:
-for jar in org/apache/iceberg/iceberg-aws-bundle/1.12.0/iceberg-aws-bundle-1.12.0.jar \\
-  org/gaul/s3proxy/4.1.0/s3proxy-4.1.0-jar-with-dependencies.jar com/h2database/h2/2.3.232/h2-2.3.232.jar
-do curl -sSO https://repo1.maven.org/maven2/$jar; done"""
+MISSING = f"""a real S3 needs three jars in a folder that {JARS} names. These commands get them:
+for jar in org.apache.iceberg:iceberg-aws-bundle:1.12.0 org.gaul:s3proxy:4.1.0:jar:jar-with-dependencies \\
+  com.h2database:h2:2.3.232
+do mvn dependency:copy -Dartifact=$jar -DoutputDirectory=jars; done"""
 DAYS = 86_400
 
 

@@ -502,15 +502,15 @@ def test_a_manifest_that_cannot_be_written_leaves_no_file(
     append_ids(spark, table_name, range(3))
     before, files = head(table), stored_files(table)
     io = table._handle.io
-    original, failed = io.write, []
+    original, failed = io.copy_from, []
 
-    def write(path: str, data: bytes) -> None:
+    def write(source: object, path: str) -> None:
         if part in path:
             failed.append(path)
             raise rd.TableError("the disk is full")
-        original(path, data)
+        original(source, path)
 
-    monkeypatch.setattr(io, "write", write)
+    monkeypatch.setattr(io, "copy_from", write)
     with pytest.raises(rd.TableError, match="the disk is full"):
         table.delete_keys(keys(spark, 1), "id").execute()
     assert len(failed) == 1
@@ -598,13 +598,12 @@ def test_a_failure_of_the_catalog_before_the_commit_removes_the_files(
 ) -> None:
     table = make(spark, table_name)
     before, files = head(table), stored_files(table)
-    java = table._handle.java_table
     operation = table.delete_keys(keys(spark, 1), "id")
 
-    def fail() -> None:
+    def fail(*_: object) -> None:
         raise PySparkException("no transaction today")
 
-    monkeypatch.setattr(table._handle, "java_table", Proxy(java, newTransaction=fail))
+    monkeypatch.setattr(sys.modules["rowdelta.iceberg.commit_attempt"], "make_snapshot_update", fail)
     with pytest.raises(rd.TableError, match="no transaction today"):
         operation.execute()
     monkeypatch.undo()
