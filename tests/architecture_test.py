@@ -1,4 +1,4 @@
-"""docs/architecture.md, held against the code: layers, contracts, and the modules that it names."""
+"""Compares docs/architecture.md with the code: layers, contracts, and the modules that it names."""
 
 from __future__ import annotations
 

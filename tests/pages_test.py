@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-# What a page takes for granted: a session, a table `t`, changes of it, and some events.
+# What a page assumes: a session, a table `t`, changes of it, and some events.
 GIVEN = """
 from datetime import timedelta
 from pyspark.sql import functions as F
@@ -43,7 +43,7 @@ changes = spark.sql('''
 ''')
 """
 STANDARD = "spark.sql(\"ALTER TABLE lake.db.orders UNSET TBLPROPERTIES ('write.delete.equality-vector.enabled')\")\n"
-# What each page starts from.
+# The state in which each page starts.
 RUN = {
     "index.md": GIVEN,
     "changes.md": GIVEN,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-# A process of its own, so that nothing of it is tidied up: it runs the stream and dies where it is told to.
+# A separate process, so that nothing cleans up after it: it runs the stream and dies at the given point.
 DRIVER = """
 import os, sys
 import rowdelta as rd

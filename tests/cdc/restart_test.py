@@ -164,7 +164,7 @@ def test_a_bad_record_is_kept_once_whatever_becomes_of_its_batch(
         kept = sorted((one.record, one.batch_id) for one in spark.table(quarantine).collect())
         assert [record for record, _ in kept] == sorted([twice, twice, strange, strange_now(events)])
         assert (events.progress[-1].bad, events.progress[-1].changes) == (4, 0)
-        # A batch of bad records alone has no commit in the table, and so no mark there.
+        # A batch that has only bad records commits nothing, so the table has no mark of it.
         (events.folder / "checkpoint" / "commits" / "0").unlink()
         (events.folder / "checkpoint" / "commits" / ".0.crc").unlink(missing_ok=True)
         events.run(spark, table, on_bad="quarantine")

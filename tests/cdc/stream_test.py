@@ -125,7 +125,7 @@ def test_bad_records_stop_the_stream_or_are_set_aside(
         assert [(one.id, one.v) for one in table.read().collect()] == [(1, "a")]
         done = events.progress[-1]
         assert (done.records, done.changes, done.bad, done.skipped) == (15, 1, 14, 0)
-        # The same batch once more, as after a crash before the checkpoint: nothing doubles.
+        # The same batch again, as after a crash before the checkpoint: nothing is applied twice.
         shutil.rmtree(events.folder / "checkpoint" / "commits")
         stream_id = events.progress[-1].stream_id
         events.run(spark, table, on_bad="quarantine", quarantine=quarantine)

@@ -49,7 +49,7 @@ def test_a_clean_up_that_fails_after_the_commit_leaves_the_table_whole(
         else:
             with pytest.raises(KeyboardInterrupt):
                 operation.execute()
-    assert all(path.endswith(".avro") for path in asked)  # manifests that were written once more, and nothing else
+    assert all(path.endswith(".avro") for path in asked)  # manifests that were rewritten, and nothing else
     assert asked
     assert ("503 slow down" in caplog.text) == isinstance(failure, rd.TableError)
     assert ids(rd.table(spark, table_name)) == [0, 2, 3]
@@ -178,11 +178,11 @@ def test_a_file_is_not_written_anew_with_rows_that_others_deleted_by_key(
 
     just_before(monkeypatch, rd.table(spark, table_name).delete_keys(keys(spark, 5), "id").execute, refused)
     assert ids(table) == [0, 1, 2, 3, 4, 10, 11, 12]
-    # Keys that the file cannot hold are not in the way.
+    # Keys outside the bounds of the file do not conflict.
     just_before(monkeypatch, rd.table(spark, table_name).delete_keys(keys(spark, 12), "id").execute, change.execute)
     left = [0, 1, 2, *([] if verb == "delete" else [3]), 4, 10, 11]
     assert ids(table) == left == sorted(row.id for row in spark.table(table_name).collect())
-    # In the other order the keys are younger than the new file.
+    # In the other order, the keys are newer than the new file.
     again, other = rewriting(rd.table(spark, table_name), verb, 0), table.delete_keys(keys(spark, 4), "id")
     just_before(monkeypatch, again.execute, other.execute)
     left = [i for i in left if i != 4 and (i or verb != "delete")]

@@ -237,7 +237,7 @@ def added(**summary: int) -> tuple[int, int]:
 
 def test_only_rows_that_a_commit_deleted_itself_count_for_the_pace() -> None:
     assert added(added_position_deletes=5, added_equality_deletes=3) == (5, 3)
-    assert added(added_position_deletes=105, removed_position_deletes=100) == (5, 0)  # a vector takes another's place
+    assert added(added_position_deletes=105, removed_position_deletes=100) == (5, 0)  # a vector replaces another
     assert added(added_position_deletes=5, removed_equality_deletes=7) == (0, 0)  # a resolve
-    assert added(added_equality_deletes=7, removed_equality_deletes=7) == (0, 0)  # deletes written anew
+    assert added(added_equality_deletes=7, removed_equality_deletes=7) == (0, 0)  # rewritten deletes
     assert added(removed_position_deletes=9) == (0, 0)  # a compaction

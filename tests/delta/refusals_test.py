@@ -198,7 +198,7 @@ def test_a_commit_that_fails_leaves_no_delete_files(
     rd.from_delta(spark, copy, table_name, version=1).execute()
     table = rd.table(spark, table_name)
     before = stored_files(table)
-    # Delta says that a file goes which the table does not have.
+    # Delta removes a file that the table does not have.
     log = copy / "_delta_log" / f"{2:020}.json"
     stranger = {"remove": {"path": "stranger.parquet", "dataChange": True, "deletionTimestamp": 1}}
     log.write_text(log.read_text() + json.dumps(stranger) + "\n")
@@ -209,7 +209,7 @@ def test_a_commit_that_fails_leaves_no_delete_files(
 
 
 def _log(table: Path, version: int, *actions: dict[str, Any]) -> None:
-    """Writes a commit as a writer would that breaks the rules."""
+    """Writes a commit as a writer that breaks the rules."""
     lines = "\n".join(map(json.dumps, actions))
     (table / "_delta_log" / f"{version:020}.json").write_text(lines)
 

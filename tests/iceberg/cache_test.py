@@ -178,7 +178,7 @@ def test_footers_and_entries_of_a_stream_of_deletes_go_and_come_back(spark: Spar
     handle = table._handle
     assert len(set(sizes[-5:])) == 1, sizes  # numbers of more digits, nothing else
     assert len(handle.puffin_footers) < COMMITS
-    assert len(handle.manifests._entries) == 0  # who only writes need not know what is live
+    assert len(handle.manifests._entries) == 0  # a writer does not need to know which deletes are live
     vectors = live_vectors(table)
     assert len(vectors) == COMMITS
     assert [len(read_footer(handle, entry.path).blobs) for entry in vectors] == [1] * COMMITS

@@ -1,4 +1,4 @@
-"""Maintenance beside other writers: concurrent changes are kept, whichever commits first."""
+"""Maintenance while others write: concurrent changes are kept, whichever commits first."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_a_compaction_during_a_resolve_makes_it_start_again(
     spark: SparkSession, table: rd.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if table.metadata.format_version > 2:
-        table.resolve().execute()  # plain Spark cannot compact beside a vector
+        table.resolve().execute()  # plain Spark cannot compact a table with a vector
         table.delete_keys(keys(spark, 4), "id", encoding="full-row").execute()
     call = f"CALL lake.system.rewrite_data_files(table => '{table.name}', options => map('rewrite-all', 'true'))"
     expected = ids(table)

@@ -1,4 +1,4 @@
-"""Which column a name stands for: `spark.sql.caseSensitive` decides, for every verb alike."""
+"""Which column a name refers to: `spark.sql.caseSensitive` decides, for every verb."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_a_source_with_two_columns_of_one_name_is_refused(spark: SparkSession, t
 
 
 def test_a_table_grows_by_the_very_name(spark: SparkSession, table_name: str, sensitive: None) -> None:
-    """Adds a column and widens another one, beside columns whose names differ only in case."""
+    """Adds a column and widens another, in a table with columns whose names differ only in case."""
     table = create(spark, table_name, "id bigint, ID string, v int, V string", properties=EDV)
     changes = one_file(spark, [(1, "x", 5, "y", "z")], "id bigint, ID string, v bigint, V string, Id string")
     table.upsert(changes, "id", merge_schema=True).execute()

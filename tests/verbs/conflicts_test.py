@@ -1,4 +1,4 @@
-"""Two writers at once: what the second one finds just before its commit, and how it ends.
+"""Two concurrent writers: what the second finds just before its commit, and the outcome.
 
 The interfering statement runs between reading and committing: `rowdelta.change.apply_change.commit_change` is wrapped.
 """
@@ -106,7 +106,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, operation: Operation[Result], other
     return error.value.message
 
 
-# --- the four cases of seed 003: a rewrite and a delete that start from the same snapshot
+# --- four cases of a rewrite and a delete that start from the same snapshot
 
 
 def rewrite(name: str) -> str:

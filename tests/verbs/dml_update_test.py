@@ -35,7 +35,7 @@ def update(pair: Copies, values: Mapping[str, str], where: str | None = None, *,
     assert (result.snapshot_id is None) == (rows == 0)
 
 
-# --- seed 001's list, in every kind of table, before and after its partitions and columns change
+# --- every kind of update, in every kind of table, before and after its partitions and columns change
 
 
 def everything(pair: Copies) -> None:
