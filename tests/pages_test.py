@@ -87,7 +87,7 @@ def without_sizes(text: str) -> str:
     return re.sub(r"(?m)^( *bytes +)[\d,]+", r"\1…", text)
 
 
-def test_there_is_no_code_that_is_not_run() -> None:
+def test_all_code_of_the_pages_is_run_or_compiled() -> None:
     pages = {page.name for page in DOCS.glob("*.md") if blocks(page, "python")}
     # docs/api.md is what the doctests start from; examples.md shows examples/, which have tests of their own.
     assert pages == {*RUN, "getting-started.md", "api.md", "examples.md", *NOT_HERE}

@@ -48,7 +48,7 @@ stream.start(f"{folder}/checkpoint", available_now=True).await_termination()
 
 @pytest.mark.strays("a driver that is killed removes nothing")
 @pytest.mark.parametrize("moment", ["before the commit", "after the commit"])
-def test_a_killed_driver_loses_and_doubles_nothing(
+def test_a_killed_driver_loses_nothing_and_applies_nothing_twice(
     spark: SparkSession, warehouse: Path, table_name: str, tmp_path: Path, moment: str
 ) -> None:
     table = create(spark, table_name, "id bigint NOT NULL, v string", properties=EDV)

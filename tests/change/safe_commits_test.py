@@ -164,7 +164,7 @@ def rewriting(table: rd.Table, verb: str, key: int) -> Operation[Result]:
     ("version", "verb"),
     [(2, "delete"), (3, "update"), (2, "merge"), (3, "merge")],
 )
-def test_a_file_is_not_written_anew_with_rows_that_others_deleted_by_key(
+def test_a_file_is_not_rewritten_with_rows_that_others_deleted_by_key(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, version: int, verb: str
 ) -> None:
     table = create(spark, table_name, "id bigint, v string", version=version)
@@ -220,7 +220,7 @@ def test_a_branch_of_sparks_settings_is_not_what_is_changed(spark: SparkSession,
     assert rows(spark.table(f"{table_name}.branch_audit").select("id")) == [(0,), (1,), (2,), (7,)]
 
 
-def test_work_that_must_be_finished_is_no_part_of_the_callers_group(spark: SparkSession, table_name: str) -> None:
+def test_work_that_must_be_finished_is_not_part_of_the_callers_group(spark: SparkSession, table_name: str) -> None:
     """A streaming query cancels the jobs of its group when it is stopped."""
     handle = create(spark, table_name, "id bigint, v string")._handle
     found: list[str | None] = []

@@ -118,7 +118,7 @@ def test_the_time_to_open_position_files_is_no_reason_to_resolve() -> None:
     assert actions(opened) == ["nothing"]
 
 
-def test_commands_are_for_the_branch_that_was_looked_at() -> None:
+def test_commands_name_the_branch_that_was_measured() -> None:
     rows, keys = 20_000_000, 1_000_000
     table = debt(
         branch="audit",
@@ -221,7 +221,7 @@ def test_the_schedule_of_compactions_does_not_contradict_its_estimate(
     assert found.estimate.startswith(estimate)
 
 
-def test_a_table_that_nobody_changes_needs_little() -> None:
+def test_a_table_that_does_not_change_needs_little() -> None:
     found = topics(debt(), metadata())
     assert (found["mode"].choice, found["encoding"].choice) == ("as it is", "as it is: deletion vectors")
     assert found.keys() == {"encoding", "mode", "expire", "orphans"}

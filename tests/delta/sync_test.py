@@ -256,7 +256,7 @@ def test_another_delta_table_at_the_same_place_is_noticed(spark: SparkSession, t
     assert rd.from_delta(spark, path, table_name, verify=True).execute().verified_rows == 30
 
 
-def test_a_file_that_is_described_anew_does_not_appear_twice(
+def test_a_file_that_is_added_again_with_statistics_does_not_appear_twice(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
     """Writers add a file again, without removing it, after they have computed its statistics."""

@@ -107,7 +107,7 @@ def test_a_file_dropped_during_a_resolve_takes_its_positions_with_it(
 
 @pytest.mark.parametrize("change", ["positions", "drop", "keys", "append", "resolve", "again"])
 @pytest.mark.parametrize("version", [2, 3])
-def test_a_dead_file_goes_whatever_others_do_with_it_meanwhile(
+def test_a_dead_file_is_removed_whatever_other_writers_do_with_it(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, change: str, version: int
 ) -> None:
     table = create(spark, table_name, "id bigint, v string", version=version, properties=EDV)

@@ -66,7 +66,7 @@ def fingerprints(frame: DataFrame) -> DataFrame:
     return frame.select(F.xxhash64(*(F.col(f"`{name}`") for name in frame.columns)))
 
 
-def test_no_golden_table_is_left_out() -> None:
+def test_no_golden_table_is_omitted() -> None:
     assert len(TABLES) == 30
 
 

@@ -103,7 +103,7 @@ def around(keys: set[int | None]) -> set[int | None]:
 
 @given(levels(), st.booleans())
 @settings(max_examples=300, deadline=None)
-def test_a_bit_of_the_container_table_is_set_for_deleted_keys_alone(some: list[Level], ages_matter: bool) -> None:  # noqa: FBT001
+def test_a_bit_of_the_container_table_is_set_only_for_deleted_keys(some: list[Level], ages_matter: bool) -> None:  # noqa: FBT001
     expected = newest(some)
     table = make_container_table(merge_levels(some, ages_matter=ages_matter))
     for key in around(set(expected)):

@@ -302,7 +302,7 @@ def test_a_whole_file_that_another_writer_filled_up_is_dropped_or_refused_but_ne
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_lost_race_is_run_again_without_a_new_scan(
+def test_a_lost_race_is_retried_without_a_new_scan(
     spark: SparkSession, table: rd.Table, verb: str, mode: rd.Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spark.sql(f"ALTER TABLE {table.name} SET TBLPROPERTIES ('commit.retry.min-wait-ms' = '1')")
