@@ -6,9 +6,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PACKAGES := $(VENV)/.packages
 TOOLS := $(VENV)-uv
-# An uv on the PATH is used; otherwise one is installed beside the environment.
+# A uv on the PATH is used; otherwise one is installed next to the environment.
 UV := $(or $(shell command -v uv),$(TOOLS)/bin/uv)
-# The JDK that scripts/jdk finds; an empty answer means that it has already said what to do.
+# The JDK that scripts/jdk finds; an empty answer means that it has already printed what to do.
 WITH_JDK = JAVA_HOME="$$(scripts/jdk)" && export JAVA_HOME
 
 help: ## List these targets
@@ -28,14 +28,14 @@ test-all: jdk check $(PACKAGES) ## Run every case of every test
 check: $(STAMP) ## Lint, types, and the direction of imports
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache
 
-bench: jdk $(STAMP) ## Measure rowdelta beside its peers (SCALE=small|medium|large, ONLY="growth cdc", ROWS_UP_TO=...)
+bench: jdk $(STAMP) ## Measure rowdelta and its peers (SCALE=small|medium|large, ONLY="growth cdc", ROWS_UP_TO=...)
 	@$(WITH_JDK) && $(BIN)/python -m bench --scale $(or $(SCALE),small) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(ROWS_UP_TO),--rows-up-to $(ROWS_UP_TO))
 
 docs: $(STAMP) ## Build the documentation into site/, warnings are errors
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "site/index.html"
 
-lock: $(UV) ## Resolve the dependencies anew into requirements.lock
+lock: $(UV) ## Resolve the dependencies again, and write requirements.lock
 	@$(UV) pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header --upgrade \
 		--group test --group check --group docs --group bench --group build pyproject.toml -o requirements.lock
 
@@ -54,7 +54,7 @@ $(STAMP): requirements.lock pyproject.toml | $(UV)
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# Workers that start at once must find the packages, not download them side by side.
+# Test workers start at the same time: they must find the packages, and not download them in parallel.
 $(PACKAGES): $(STAMP) scripts/fetch_packages.py
 	@$(WITH_JDK) && $(BIN)/python scripts/fetch_packages.py
 	@touch $@

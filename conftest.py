@@ -72,7 +72,7 @@ def example_names(request: pytest.FixtureRequest) -> Iterator[None]:
     if used.isdisjoint({"spark", "t"}):
         yield
         return
-    for step in test.examples:  # a table that is shown ends with an empty line, which docs leave out
+    for step in test.examples:  # a table that is shown ends with an empty line, which the docs omit
         step.options |= {doctest.NORMALIZE_WHITESPACE: True, doctest.ELLIPSIS: True}
     with request.getfixturevalue("examples").ready() as names:
         test.globs.update(names)

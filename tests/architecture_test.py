@@ -1,4 +1,4 @@
-"""docs/architecture.md, held against the code: layers, contracts, and the modules that it names."""
+"""Compares docs/architecture.md with the code: layers, contracts, and the modules that it names."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SOURCES = ROOT / "src" / "rowdelta"
+ATTRIBUTES = {"_jvm", "_jdf", "_jc", "_jsparkSession", "_jsc", "_sc", "_active_spark_context"}
 PAGE = (DOCS / "architecture.md").read_text(encoding="utf-8")
 
 
@@ -52,7 +53,7 @@ def internals(tree: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "pyspark":
             yield from (alias.name for alias in node.names if alias.name.startswith("_"))
             yield from (part for part in str(node.module).split(".") if part.startswith("_") or part == "java_gateway")
-        elif isinstance(node, ast.Attribute) and node.attr in {"_jvm", "_jdf", "_jc", "_jsparkSession", "_jsc", "_sc"}:
+        elif isinstance(node, ast.Attribute) and node.attr in ATTRIBUTES:
             yield node.attr
 
 

@@ -25,7 +25,7 @@ if os.environ.get("CI"):
 
 @pytest.fixture
 def table_name(spark: SparkSession) -> Iterator[str]:
-    """A name for a table of one test, dropped afterwards; files that it shares with others stay."""
+    """A name for the table of one test, which is dropped afterwards; files that it shares with other tables stay."""
     name = f"lake.db.t_{uuid.uuid4().hex[:12]}"
     yield name
     spark.sql(f"DROP TABLE IF EXISTS {name}")

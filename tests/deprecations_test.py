@@ -92,7 +92,7 @@ def test_remove_orphans_lists_or_removes_as_dry_run_says(table: rd.Table) -> Non
     assert (listed.dry_run, removed.dry_run) == (True, False)
 
 
-def test_signatures_show_the_new_names_alone() -> None:
+def test_signatures_show_only_the_new_names() -> None:
     for name, new in (("resolve", "partitions"), ("rewrite_deletes", "delete_files"), ("compact", "data_files")):
         parameters = inspect.signature(getattr(rd.Table, name)).parameters
         assert new in parameters

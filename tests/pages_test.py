@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-# What a page takes for granted: a session, a table `t`, changes of it, and some events.
+# What a page assumes: a session, a table `t`, changes of it, and some events.
 GIVEN = """
 from datetime import timedelta
 from pyspark.sql import functions as F
@@ -43,7 +43,7 @@ changes = spark.sql('''
 ''')
 """
 STANDARD = "spark.sql(\"ALTER TABLE lake.db.orders UNSET TBLPROPERTIES ('write.delete.equality-vector.enabled')\")\n"
-# What each page starts from.
+# The state in which each page starts.
 RUN = {
     "index.md": GIVEN,
     "changes.md": GIVEN,
@@ -87,7 +87,7 @@ def without_sizes(text: str) -> str:
     return re.sub(r"(?m)^( *bytes +)[\d,]+", r"\1…", text)
 
 
-def test_there_is_no_code_that_is_not_run() -> None:
+def test_all_code_of_the_pages_is_run_or_compiled() -> None:
     pages = {page.name for page in DOCS.glob("*.md") if blocks(page, "python")}
     # docs/api.md is what the doctests start from; examples.md shows examples/, which have tests of their own.
     assert pages == {*RUN, "getting-started.md", "api.md", "examples.md", *NOT_HERE}

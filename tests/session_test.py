@@ -26,7 +26,7 @@ def test_a_second_session_gets_its_own_catalog(spark: SparkSession, tmp_path: Pa
     assert spark.conf.get("spark.sql.catalog.side", None) is None
 
 
-def test_a_table_is_looked_for_in_the_catalog_of_its_own_session(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_table_is_looked_up_in_the_catalog_of_its_own_session(spark: SparkSession, tmp_path: Path) -> None:
     first, second = rd.session(tmp_path / "first"), rd.session(tmp_path / "second")
     first.sql("CREATE TABLE lake.db.t (id bigint) USING iceberg")
     first.createDataFrame([(1,)], "id bigint").writeTo("lake.db.t").append()

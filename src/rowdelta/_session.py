@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 
 import pyspark
-from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from rowdelta.errors import SessionError
-from rowdelta.spark import DELTA_PACKAGE, ICEBERG_PACKAGE, check_spark, launch_spark
+from rowdelta.spark import DELTA_PACKAGE, ICEBERG_PACKAGE, check_spark, find_running_context, launch_spark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,7 +63,7 @@ def session(
         raise SessionError(f"catalog name {catalog!r} is not a plain identifier", hint="use a name such as 'lake'")
     catalog_settings = {} if warehouse is None else _make_catalog_settings(catalog, warehouse)
     settings = catalog_settings | {key: _format_setting(value) for key, value in (config or {}).items()}
-    running = SparkContext._active_spark_context  # noqa: SLF001 - the only way to ask without starting one
+    running = find_running_context()
     if running is not None:
         return _join_session(SparkSession(running), settings, delta=delta)
     check_spark(pyspark.__version__)

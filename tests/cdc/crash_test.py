@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-# A process of its own, so that nothing of it is tidied up: it runs the stream and dies where it is told to.
+# A separate process, so that nothing cleans up after it: it runs the stream and dies at the given point.
 DRIVER = """
 import os, sys
 import rowdelta as rd
@@ -48,7 +48,7 @@ stream.start(f"{folder}/checkpoint", available_now=True).await_termination()
 
 @pytest.mark.strays("a driver that is killed removes nothing")
 @pytest.mark.parametrize("moment", ["before the commit", "after the commit"])
-def test_a_killed_driver_loses_and_doubles_nothing(
+def test_a_killed_driver_loses_nothing_and_applies_nothing_twice(
     spark: SparkSession, warehouse: Path, table_name: str, tmp_path: Path, moment: str
 ) -> None:
     table = create(spark, table_name, "id bigint NOT NULL, v string", properties=EDV)

@@ -142,7 +142,7 @@ def read_schema(spark: SparkSession, columns: str) -> Any:
     return rd.cdc.Debezium().read(frame, Shape(spark.createDataFrame([], columns).schema, ("id",))).schema
 
 
-def test_what_is_no_single_event_is_refused_or_skipped(spark: SparkSession) -> None:
+def test_anything_but_a_single_event_is_refused_or_skipped(spark: SparkSession) -> None:
     columns = "id bigint NOT NULL, v string, b binary"
     one = event("c", None, {"id": 1})
     unsent = base64.b64encode(b"__debezium_unavailable_value").decode()

@@ -27,7 +27,7 @@ def filled(folder: Path, batches: int) -> EventFolder:
     return events
 
 
-def test_old_snapshots_go_and_a_batch_that_comes_again_is_known(
+def test_old_snapshots_expire_and_a_repeated_batch_is_recognised(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
     table = create(spark, table_name, COLUMNS, properties=SHORT)
@@ -58,7 +58,7 @@ def test_old_snapshots_go_and_a_batch_that_comes_again_is_known(
     assert_same_rows(table.refresh().read(), [*expected, (7, "a")])
 
 
-def test_history_that_is_gone_does_not_put_the_next_resolve_off(
+def test_expired_history_does_not_postpone_the_next_resolve(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
     table = create(spark, table_name, COLUMNS, properties=SHORT)

@@ -40,13 +40,13 @@ def test_rows_are_read_with_an_op_field(spark: SparkSession) -> None:
     assert (found[0].id, found[0].v, found[0].op) == (1, "a", "I")
 
 
-def test_a_message_without_a_value_is_not_lost_where_no_op_tells_deletes(spark: SparkSession) -> None:
+def test_a_message_without_a_value_is_not_lost_where_no_op_identifies_deletes(spark: SparkSession) -> None:
     found = read(spark, rd.cdc.JsonRows(), ['{"id": 1, "v": "a"}', None, " "])
     assert [(one.id, one._rd_skip) for one in found] == [(1, False), (None, False), (None, True)]
     assert found[1]._rd_bad.startswith("the message has no value")
 
 
-def test_fields_that_the_table_does_not_have_are_refused_or_left_out(spark: SparkSession) -> None:
+def test_fields_that_the_table_does_not_have_are_refused_or_ignored(spark: SparkSession) -> None:
     values: list[str | None] = ['{"id": 1, "V": "a", "more": 2}', '{"id": 1, "v": "a", "Op": "u"}', '{"id": 1}']
     bad = [one._rd_bad for one in read(spark, rd.cdc.JsonRows(), values)]
     assert bad == ["the table has no column V, more", "the table has no column Op", None]
@@ -58,7 +58,7 @@ def test_fields_that_the_table_does_not_have_are_refused_or_left_out(spark: Spar
         rd.cdc.JsonRows(unknown_fields="drop")  # type: ignore[arg-type]
 
 
-def test_a_schema_names_what_is_read(spark: SparkSession) -> None:
+def test_only_the_fields_of_a_given_schema_are_read(spark: SparkSession) -> None:
     reader = rd.cdc.JsonRows("id bigint, v string, at timestamp", time_unit="micros")
     (one,) = read(spark, reader, ['{"id": 1, "at": 1000000, "more": true}'])
     assert (one._rd_bad, one.id, "d" in one, "more" in one) == (None, 1, False, False)

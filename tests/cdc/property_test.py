@@ -105,7 +105,7 @@ def test_a_table_follows_its_changes(
 
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("parts", ["", "region"])
-def test_a_table_follows_a_stream_whose_batches_come_again(
+def test_a_table_follows_a_stream_with_repeated_batches(
     spark: SparkSession, table_name: str, tmp_path_factory: pytest.TempPathFactory, version: int, parts: str
 ) -> None:
     @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))

@@ -38,7 +38,7 @@ def test_commits_of_others_to_the_published_branch_are_followed(
     assert metadata.head("main") == metadata.head("ingest")
 
 
-def test_branches_that_went_apart_are_not_published(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+def test_diverged_branches_are_not_published(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     table = create(spark, table_name, COLUMNS, properties=EDV)
     spark.sql(f"INSERT INTO {table_name} VALUES (1, 'old')")
     events = EventFolder(tmp_path)

@@ -48,7 +48,7 @@ def test_two_streams_run_at_the_same_time_through_one_table_object(
     assert_same_rows(table.read(), [(n, "US") for n in range(6)])
 
 
-def test_a_commit_beside_the_stream_does_not_carry_its_mark(
+def test_a_commit_during_the_stream_does_not_carry_its_mark(
     spark: SparkSession, table_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = create(spark, table_name, COLUMNS, properties=EDV)
@@ -164,7 +164,7 @@ def test_a_bad_record_is_kept_once_whatever_becomes_of_its_batch(
         kept = sorted((one.record, one.batch_id) for one in spark.table(quarantine).collect())
         assert [record for record, _ in kept] == sorted([twice, twice, strange, strange_now(events)])
         assert (events.progress[-1].bad, events.progress[-1].changes) == (4, 0)
-        # A batch of bad records alone has no commit in the table, and so no mark there.
+        # A batch that has only bad records commits nothing, so the table has no mark of it.
         (events.folder / "checkpoint" / "commits" / "0").unlink()
         (events.folder / "checkpoint" / "commits" / ".0.crc").unlink(missing_ok=True)
         events.run(spark, table, on_bad="quarantine")
@@ -174,7 +174,7 @@ def test_a_bad_record_is_kept_once_whatever_becomes_of_its_batch(
         spark.sql(f"DROP TABLE IF EXISTS {quarantine} PURGE")
 
 
-def test_a_batch_that_loses_a_race_is_taken_again(
+def test_a_batch_that_loses_a_race_is_retried(
     spark: SparkSession, table_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A merge sets some columns, which reads the table. Meanwhile another writer changes the same row."""
@@ -205,7 +205,7 @@ def strange_now(events: EventFolder) -> str:
     return (events.folder / "inbox" / "0000.json").read_text(encoding="utf-8").splitlines()[-1]
 
 
-def test_a_restart_goes_on_counting_towards_the_next_resolve(
+def test_a_restart_continues_to_count_towards_the_next_resolve(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
     table = create(spark, table_name, COLUMNS, properties=EDV)
@@ -217,7 +217,7 @@ def test_a_restart_goes_on_counting_towards_the_next_resolve(
     assert [progress.debt for progress in events.progress] == [1, 2, 0, 1]
 
 
-def test_a_conflict_puts_the_resolve_off(
+def test_a_conflict_postpones_the_resolve(
     spark: SparkSession, table_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = create(spark, table_name, COLUMNS, properties=EDV)
@@ -238,7 +238,7 @@ def test_a_conflict_puts_the_resolve_off(
     assert_same_rows(spark.table(table_name), [(0, "a"), (1, "a")])
 
 
-def test_a_column_that_is_added_while_the_stream_rests_is_filled(
+def test_a_column_that_is_added_while_the_stream_is_stopped_is_filled(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
     table = create(spark, table_name, COLUMNS, properties=EDV)

@@ -87,7 +87,7 @@ def test_values_are_read_as_debezium_writes_them(spark: SparkSession, table_name
     assert [tuple(one) for one in found.collect()] == [(1_700_000_000_000_000, "1969-12-31 23:59:59.999999")]
 
 
-def test_bad_records_stop_the_stream_or_are_set_aside(
+def test_bad_records_stop_the_stream_or_are_quarantined(
     spark: SparkSession, table_name: str, events: EventFolder, caplog: pytest.LogCaptureFixture
 ) -> None:
     table = create(spark, table_name, f"{COLUMNS}, ts timestamp, amount decimal(5,2) NOT NULL", properties=EDV)
@@ -125,7 +125,7 @@ def test_bad_records_stop_the_stream_or_are_set_aside(
         assert [(one.id, one.v) for one in table.read().collect()] == [(1, "a")]
         done = events.progress[-1]
         assert (done.records, done.changes, done.bad, done.skipped) == (15, 1, 14, 0)
-        # The same batch once more, as after a crash before the checkpoint: nothing doubles.
+        # The same batch again, as after a crash before the checkpoint: nothing is applied twice.
         shutil.rmtree(events.folder / "checkpoint" / "commits")
         stream_id = events.progress[-1].stream_id
         events.run(spark, table, on_bad="quarantine", quarantine=quarantine)
@@ -136,7 +136,7 @@ def test_bad_records_stop_the_stream_or_are_set_aside(
         spark.sql(f"DROP TABLE IF EXISTS {quarantine} PURGE")
 
 
-def test_a_batch_that_comes_again_is_skipped(spark: SparkSession, table_name: str, events: EventFolder) -> None:
+def test_a_repeated_batch_is_skipped(spark: SparkSession, table_name: str, events: EventFolder) -> None:
     table = create(spark, table_name, COLUMNS, properties=EDV)
     events.add([event("c", None, row(1))])
     events.add([event("c", None, row(2))])
@@ -214,7 +214,7 @@ def test_a_debt_that_grows_too_large_is_resolved(spark: SparkSession, table_name
         events.run(spark, table, resolve_every=0)
 
 
-def test_what_a_batch_fails_on_is_an_error_of_ours(
+def test_a_failed_batch_raises_an_error_of_rowdelta(
     spark: SparkSession, table_name: str, events: EventFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = create(spark, table_name, "id bigint NOT NULL, v string", properties=EDV)

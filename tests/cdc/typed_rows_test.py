@@ -41,7 +41,7 @@ def test_deletes_that_the_caller_knows_need_no_required_columns(
     assert (batch.records, batch.changes, batch.bad) == (3, 2, 1)
 
 
-def test_what_does_not_fit_inside_a_value_is_set_aside(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+def test_nested_values_that_do_not_fit_are_quarantined(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     folder, _, last = table_name.rpartition(".")
     name, spare = f"{folder}.`{last} two`", f"{folder}.`{last} two_quarantine`"
     table = create(spark, name, "id bigint, s struct<i: int NOT NULL, x: string>, a array<int>, m map<string, int>")

@@ -27,5 +27,5 @@ def test_every_value_is_found_by_its_code_in_order(runs: int, batches: int) -> N
         assert (b == a * 2).all()
 
 
-def test_nothing_gives_nothing() -> None:
+def test_no_rows_give_no_groups() -> None:
     assert list(group_by_code(pa.table({CODE: pa.array([], pa.int32()), "a": pa.array([], pa.int64())}), ["a"])) == []

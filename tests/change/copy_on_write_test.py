@@ -50,7 +50,7 @@ def test_only_the_files_that_change_are_read(spark: SparkSession, table_name: st
 
 
 @pytest.mark.parametrize("upgraded", [False, True])
-def test_rows_keep_their_lineage_whatever_files_are_left_out(
+def test_rows_keep_their_lineage_whatever_files_are_skipped(
     spark: SparkSession, table_name: str, *, upgraded: bool
 ) -> None:
     table = create(spark, table_name, COLUMNS, version=2 if upgraded else 3, properties=MODES)
@@ -73,7 +73,7 @@ def test_rows_keep_their_lineage_whatever_files_are_left_out(
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "orc"])
-def test_files_are_written_anew_where_keys_are_deleted(spark: SparkSession, table_name: str, file_format: str) -> None:
+def test_files_are_rewritten_where_keys_are_deleted(spark: SparkSession, table_name: str, file_format: str) -> None:
     table = create(spark, table_name, COLUMNS, properties=MODES | EDV | {"write.format.default": file_format})
     append_four_files(spark, table_name, 0)
     table.delete_keys(keys(spark, 1, 105), "id").execute()

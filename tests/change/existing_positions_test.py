@@ -48,7 +48,7 @@ def ids(spark: SparkSession, name: str) -> list[int]:
 
 
 @pytest.mark.parametrize("limits", [{}, {"_GAP_BYTES": -1}, {"_READ_BYTES": 1}], ids=["near", "far", "large"])
-def test_vectors_that_lie_together_are_read_at_once(
+def test_adjacent_vectors_are_read_together(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]
 ) -> None:
     table = six_files(spark, table_name)
@@ -60,7 +60,7 @@ def test_vectors_that_lie_together_are_read_at_once(
 
 
 @pytest.mark.parametrize("skipped", [False, True])
-def test_what_lies_between_two_vectors_is_read_or_skipped(
+def test_bytes_between_two_vectors_are_read_or_skipped(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, *, skipped: bool
 ) -> None:
     table = six_files(spark, table_name)

@@ -53,7 +53,7 @@ CASES: dict[
 
 @pytest.mark.parametrize("partitioned_by", ["", "region"])
 @pytest.mark.parametrize("case", CASES)
-def test_many_keys_that_are_no_vector_never_come_to_the_driver(
+def test_many_keys_that_do_not_fit_a_vector_never_reach_the_driver(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, *, case: str, partitioned_by: str
 ) -> None:
     keys, properties, version, encoding = CASES[case]

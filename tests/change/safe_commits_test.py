@@ -175,7 +175,7 @@ def rewriting(table: rd.Table, verb: str, key: int) -> Operation[Result]:
     ("version", "verb"),
     [(2, "delete"), (3, "update"), (2, "merge"), (3, "merge")],
 )
-def test_a_file_is_not_written_anew_with_rows_that_others_deleted_by_key(
+def test_a_file_is_not_rewritten_with_rows_that_others_deleted_by_key(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, version: int, verb: str
 ) -> None:
     table = create(spark, table_name, "id bigint, v string", version=version)
@@ -189,11 +189,11 @@ def test_a_file_is_not_written_anew_with_rows_that_others_deleted_by_key(
 
     just_before(monkeypatch, rd.table(spark, table_name).delete_keys(keys(spark, 5), "id").execute, refused)
     assert ids(table) == [0, 1, 2, 3, 4, 10, 11, 12]
-    # Keys that the file cannot hold are not in the way.
+    # Keys outside the bounds of the file do not conflict.
     just_before(monkeypatch, rd.table(spark, table_name).delete_keys(keys(spark, 12), "id").execute, change.execute)
     left = [0, 1, 2, *([] if verb == "delete" else [3]), 4, 10, 11]
     assert ids(table) == left == sorted(row.id for row in spark.table(table_name).collect())
-    # In the other order the keys are younger than the new file.
+    # In the other order, the keys are newer than the new file.
     again, other = rewriting(rd.table(spark, table_name), verb, 0), table.delete_keys(keys(spark, 4), "id")
     just_before(monkeypatch, again.execute, other.execute)
     left = [i for i in left if i != 4 and (i or verb != "delete")]
@@ -231,7 +231,7 @@ def test_a_branch_of_sparks_settings_is_not_what_is_changed(spark: SparkSession,
     assert rows(spark.table(f"{table_name}.branch_audit").select("id")) == [(0,), (1,), (2,), (7,)]
 
 
-def test_work_that_must_be_finished_is_no_part_of_the_callers_group(spark: SparkSession, table_name: str) -> None:
+def test_work_that_must_be_finished_is_not_part_of_the_callers_group(spark: SparkSession, table_name: str) -> None:
     """A streaming query cancels the jobs of its group when it is stopped."""
     handle = create(spark, table_name, "id bigint, v string")._handle
     found: list[str | None] = []

@@ -55,7 +55,7 @@ def test_a_table_of_any_catalog_is_opened_by_its_name(spark: SparkSession, wareh
     assert "1 rows deleted" in command("delete", "db.t", "--where", "id = 2", *place)
     assert rows(command("read", "prod.db.t", "--json", *place)) == [(1,)]
 
-    # Beside a warehouse, and beside another catalog, it needs its name.
+    # With a warehouse or another catalog, its name is required.
     both = (*place, "--warehouse", str(warehouse))
     assert rows(command("read", "prod.db.t", "--json", *both)) == [(1,)]
     assert "no table lake.db.t" in refused("read", "db.t", *both)

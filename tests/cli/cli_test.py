@@ -191,7 +191,7 @@ def test_a_file_of_json_that_cannot_be_read_is_not_called_wrong_json(
     assert "FAILED_READ_FILE" in str(found.value)
 
 
-def test_rows_that_cannot_be_read_are_told_in_few_words(
+def test_rows_that_cannot_be_read_give_a_short_error(
     spark: SparkSession, warehouse: Path, table_name: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     create(spark, table_name, "id bigint, name string")

@@ -30,7 +30,7 @@ def test_help_has_an_example(name: str) -> None:
     assert f"Example: rowdelta {name}" in " ".join(command(name, "--help").replace("│", " ").split())
 
 
-def test_a_table_is_looked_after_from_the_shell(
+def test_a_table_is_maintained_from_the_shell(
     spark: SparkSession, warehouse: Path, table_name: str, tmp_path: Path
 ) -> None:
     table = create(

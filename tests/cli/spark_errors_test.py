@@ -119,7 +119,7 @@ def test_version_and_completion_need_no_spark() -> None:
     ("values", "message"),
     [(["amount: 3"], "'amount: 3' sets nothing"), (["a=1", "a=2"], "column 'a' is set twice")],
 )
-def test_a_value_that_sets_nothing_is_a_wrong_call(values: list[str], message: str, tmp_path: Path) -> None:
+def test_a_set_option_without_a_value_is_wrong_usage(values: list[str], message: str, tmp_path: Path) -> None:
     given = [part for value in values for part in ("--set", value)]
     (tmp_path / "rows.csv").touch()
     source = str(tmp_path / "rows.csv")
@@ -146,7 +146,7 @@ def test_a_value_that_sets_nothing_is_a_wrong_call(values: list[str], message: s
         (("remove-orphans", "--older-than", "7 weeks"), "which is neither a time nor an age"),
     ],
 )
-def test_what_cannot_be_is_refused_before_spark_starts(
+def test_wrong_arguments_are_refused_before_spark_starts(
     words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def start(*_: object, **__: object) -> None:
@@ -208,7 +208,7 @@ def test_a_missing_warehouse_is_made_by_a_statement_that_makes_something_in_it(
     assert isinstance(CliRunner().invoke(app, ["read", "db.t", *place]).exception, rd.TableError)
 
 
-def test_a_long_text_that_makes_nothing_is_looked_through_once() -> None:
+def test_a_long_statement_that_creates_nothing_is_searched_once() -> None:
     for text in (" " * 5_000, "-- a\n" * 5_000, "/* a */ " * 5_000, "/*" * 5_000, "--" * 5_000):
         assert changes._CREATES.match(f"{text}SELECT 1") is None
     assert changes._CREATES.match("/* a */" * 5_000 + "create table t") is not None
@@ -220,7 +220,7 @@ def test_numbers_of_rows_are_printed_as_they_are(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out.split() == ["id", "name", "ok", "1000000", "yes"]
 
 
-def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colours_are_used_only_in_terminals_that_allow_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     terminal, other_end = pty.openpty()

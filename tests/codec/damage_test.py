@@ -1,6 +1,6 @@
 """Damaged bytes raise a FormatError, or decode to a consistent value.
 
-`scripts/fuzz_codec.py` does the same for as long as one likes.
+`scripts/fuzz_codec.py` does the same with as many inputs as you want.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def test_damaged_file_is_refused(
         ("u", 1, 34, -1, "cardinality -1"),
     ],
 )
-def test_descriptor_that_cannot_be_is_refused(
+def test_impossible_descriptor_is_refused(
     kind: str, offset: int | None, size: int, cardinality: int, message: str
 ) -> None:
     with pytest.raises(FormatError, match=message):

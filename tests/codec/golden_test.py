@@ -138,7 +138,7 @@ def test_golden_file_gives_what_is_known_about_it(case: Case) -> None:
     CHECKS[case["category"]](case)
 
 
-def test_no_golden_file_of_these_categories_is_left_out() -> None:
+def test_no_golden_file_of_these_categories_is_omitted() -> None:
     assert len(COVERED) == 40
     assert {case["category"] for case in COVERED} == set(CHECKS)
     assert all(file_of(case).is_file() for case in COVERED)
@@ -226,7 +226,7 @@ def test_delta_vector_has_the_size_that_trino_states(rows: Any, size: int) -> No
     assert len(encode_deletion_vector(BitMap64(rows))) - 8 == size
 
 
-def test_no_delta_string_is_left_out() -> None:
+def test_no_delta_string_is_omitted() -> None:
     assert set(STRINGS) == {"uuid_paths", "inline", "sizes"}
 
 

@@ -70,7 +70,7 @@ def test_unsigned_value_above_a_long_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("int", 2**32), ("long", MAX_POSITION + 1)])
-def test_bitmap_value_that_stands_for_nothing_is_refused(name: str, value: int) -> None:
+def test_bitmap_value_without_a_key_is_refused(name: str, value: int) -> None:
     with pytest.raises(FormatError, match=f"bitmap value {value} stands for no value of codec '{name}'"):
         get_codec(name).decode(np.array([value], np.uint64))
 

@@ -79,7 +79,7 @@ def test_well_formed_footer_is_read() -> None:
         ({"blobs": [BLOB | {"offset": 6, "length": 2}, BLOB | {"length": 3}]}, "at 4 and 6 overlap"),
     ],
 )
-def test_footer_that_cannot_be_is_refused(footer: Any, message: str) -> None:
+def test_impossible_footer_is_refused(footer: Any, message: str) -> None:
     with pytest.raises(FormatError, match=message):
         read_puffin(puffin(footer))
 
@@ -97,7 +97,7 @@ def test_footer_that_cannot_be_is_refused(footer: Any, message: str) -> None:
         (puffin({"blobs": []}, flags=1), "lz4 frame starts with"),
     ],
 )
-def test_file_that_cannot_be_is_refused(source: BytesSource, message: str) -> None:
+def test_impossible_file_is_refused(source: BytesSource, message: str) -> None:
     with pytest.raises(FormatError, match=message):
         read_puffin(source)
 
@@ -209,7 +209,7 @@ def test_zstd_frame_with_a_huge_window_is_refused() -> None:
         decompress("zstd", bytes.fromhex("28b52ffd00a8010000"), limit=1000)
 
 
-def test_lz4_frame_says_its_content_size_as_the_puffin_spec_wants() -> None:
+def test_lz4_frame_states_its_content_size_as_the_puffin_spec_requires() -> None:
     frame = compress("lz4", b"abc" * 1000)
     assert frame[4] & 0x08
     assert int.from_bytes(frame[6:14], "little") == 3000

@@ -172,7 +172,7 @@ def test_encoding_leaves_the_bitmap_as_it_was() -> None:
     assert bitmap.get_statistics()["n_run_containers"] == 0
 
 
-def test_few_bytes_of_runs_stand_for_a_whole_32_bit_range_without_being_expanded() -> None:
+def test_few_bytes_of_runs_represent_a_whole_32_bit_range_without_being_expanded() -> None:
     full = BitMap()
     full.add_range(0, 2**32)
     data = encode32(full)

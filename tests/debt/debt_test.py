@@ -33,7 +33,7 @@ def fill(spark: SparkSession, name: str) -> None:
         frame.writeTo(name).append()
 
 
-def test_an_empty_table_owes_nothing(spark: SparkSession, table_name: str) -> None:
+def test_an_empty_table_has_no_debt(spark: SparkSession, table_name: str) -> None:
     debt = create(spark, table_name, "id bigint", version=2).debt()
     assert (debt.snapshot_id, debt.data_files, debt.delete_files, debt.readers) == (None, 0, 0, "any engine")
     assert [advice.action for advice in debt.advice] == ["nothing"]
@@ -109,7 +109,7 @@ def test_who_can_read_the_table_follows_its_version_and_its_vectors(spark: Spark
     assert table.debt().readers == "v3 engines"
 
 
-def test_position_deletes_of_many_files_are_shared_out(spark: SparkSession, table_name: str) -> None:
+def test_position_deletes_of_many_files_are_divided_among_them(spark: SparkSession, table_name: str) -> None:
     properties = {"write.delete.granularity": "partition"}
     table = create(spark, table_name, "id bigint NOT NULL, region string, v double", version=2, properties=properties)
     fill(spark, table_name)

@@ -118,7 +118,7 @@ def test_the_time_to_open_position_files_is_no_reason_to_resolve() -> None:
     assert actions(opened) == ["nothing"]
 
 
-def test_commands_are_for_the_branch_that_was_looked_at() -> None:
+def test_commands_name_the_branch_that_was_measured() -> None:
     rows, keys = 20_000_000, 1_000_000
     table = debt(
         branch="audit",
@@ -221,7 +221,7 @@ def test_the_schedule_of_compactions_does_not_contradict_its_estimate(
     assert found.estimate.startswith(estimate)
 
 
-def test_a_table_that_nobody_changes_needs_little() -> None:
+def test_a_table_that_does_not_change_needs_little() -> None:
     found = topics(debt(), metadata())
     assert (found["mode"].choice, found["encoding"].choice) == ("as it is", "as it is: deletion vectors")
     assert found.keys() == {"encoding", "mode", "expire", "orphans"}
@@ -237,7 +237,7 @@ def added(**summary: int) -> tuple[int, int]:
 
 def test_only_rows_that_a_commit_deleted_itself_count_for_the_pace() -> None:
     assert added(added_position_deletes=5, added_equality_deletes=3) == (5, 3)
-    assert added(added_position_deletes=105, removed_position_deletes=100) == (5, 0)  # a vector takes another's place
+    assert added(added_position_deletes=105, removed_position_deletes=100) == (5, 0)  # a vector replaces another
     assert added(added_position_deletes=5, removed_equality_deletes=7) == (0, 0)  # a resolve
-    assert added(added_equality_deletes=7, removed_equality_deletes=7) == (0, 0)  # deletes written anew
+    assert added(added_equality_deletes=7, removed_equality_deletes=7) == (0, 0)  # rewritten deletes
     assert added(removed_position_deletes=9) == (0, 0)  # a compaction

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_the_command_converts_tells_what_it_did_and_can_only_plan(
+def test_the_command_plans_or_converts_and_reports(
     spark: SparkSession, warehouse: Path, table_name: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "orders"

@@ -135,7 +135,7 @@ def test_bounds_prune_and_never_answer_wrongly(
     assert result.snapshot_id is not None
     size = measure_scan(handle, result.snapshot_id, build_row_filter(handle, predicate))
     assert size.files == 1, "three of four files are pruned"
-    # The other kind of bounds beside the first: neither may be taken for what it is not.
+    # Both kinds of bounds in one table: neither may be mistaken for the other.
     spark.range(100, 110, 1, 1).selectExpr(*expressions).write.format("delta").mode("append").save(path)
     rd.from_delta(spark, path, table_name, stats="log" if stats == "footer" else "footer").execute()
     assert_same_rows(*map(spark.sql, queries))

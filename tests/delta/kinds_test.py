@@ -157,7 +157,7 @@ def test_a_table_with_columns_renamed_and_dropped_before_is_converted(
     assert rd.from_delta(spark, path, table_name, verify=True).execute().verified_rows == 9
 
 
-def test_delete_files_go_where_they_are_told_and_are_expired_there(
+def test_delete_files_go_to_the_given_folder_and_are_expired_there(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
     path, folder = str(tmp_path / "orders"), tmp_path / "deletes"
@@ -191,7 +191,7 @@ def test_delete_files_go_where_they_are_told_and_are_expired_there(
     assert spark.table(table_name).count() == 18
 
 
-def test_a_foreign_snapshot_that_changes_nothing_does_not_stay_in_the_way(
+def test_a_foreign_snapshot_that_changes_nothing_causes_one_full_conversion(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
     path = str(tmp_path / "orders")

@@ -44,7 +44,7 @@ def _mapped(name: str, kind: Any, number: int, physical: str, **more: Any) -> di
     )
 
 
-def test_ids_are_given_in_the_order_that_column_mapping_would_give_them() -> None:
+def test_ids_are_assigned_in_the_order_of_column_mapping() -> None:
     nested = _struct(_field("x", "integer"), _field("y", _list(_struct(_field("z", "string")))))
     converted = convert_schema(_table(_field("a", "long", nullable=False), _field("b", nested), _field("c", "date")))
     assert converted.ids == {
@@ -296,7 +296,7 @@ def test_statistics_without_a_number_of_rows_are_none() -> None:
         parse_statistics("[1]", leaves)
 
 
-def test_what_cannot_be_a_bound_is_left_out() -> None:
+def test_what_cannot_be_a_bound_is_omitted() -> None:
     assert encode_bound("0000-01-01", "date", upper=False) is None
     assert encode_bound("2024-01-01T00:00:00.000", "timestamptz", upper=False) is None
     assert encode_bound(2**40, "int", upper=True) is None
@@ -415,6 +415,6 @@ def test_a_log_without_columns_is_refused() -> None:
         parse_commit(0, 0, '{"metaData": {"id": "x", "partitionColumns": []}}')
 
 
-def test_a_line_that_is_no_action_is_refused() -> None:
+def test_a_line_that_is_not_an_action_is_refused() -> None:
     with pytest.raises(rd.FormatError, match="line 2 of version 7"):
         parse_commit(7, 0, '{"txn":{}}\n{"add":{"path":"x"}}')

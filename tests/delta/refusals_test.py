@@ -108,7 +108,7 @@ def test_tables_that_iceberg_cannot_say_are_refused(
         rd.from_delta(spark, delta, table_name, format_version=1)
 
 
-def test_files_can_be_looked_at_before_they_are_taken(
+def test_files_can_be_verified_before_they_are_added(
     spark: SparkSession, table_name: str, delta: Path, tmp_path: Path
 ) -> None:
     missing = _copy(spark, delta, tmp_path / "a")
@@ -198,7 +198,7 @@ def test_a_commit_that_fails_leaves_no_delete_files(
     rd.from_delta(spark, copy, table_name, version=1).execute()
     table = rd.table(spark, table_name)
     before = stored_files(table)
-    # Delta says that a file goes which the table does not have.
+    # Delta removes a file that the table does not have.
     log = copy / "_delta_log" / f"{2:020}.json"
     stranger = {"remove": {"path": "stranger.parquet", "dataChange": True, "deletionTimestamp": 1}}
     log.write_text(log.read_text() + json.dumps(stranger) + "\n")
@@ -209,7 +209,7 @@ def test_a_commit_that_fails_leaves_no_delete_files(
 
 
 def _log(table: Path, version: int, *actions: dict[str, Any]) -> None:
-    """Writes a commit as a writer would that breaks the rules."""
+    """Writes a commit as a writer that breaks the rules."""
     lines = "\n".join(map(json.dumps, actions))
     (table / "_delta_log" / f"{version:020}.json").write_text(lines)
 
@@ -281,7 +281,7 @@ def test_a_file_that_is_added_again_is_still_changed_and_removed_in_a_range(
     assert (removed.data_files_added, removed.data_files_removed, removed.verified_rows) == (0, 1, 0)
 
 
-def test_the_files_of_many_commits_are_looked_for_once(
+def test_the_files_of_many_commits_are_looked_up_once(
     spark: SparkSession, table_name: str, delta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = _copy(spark, delta, tmp_path)
@@ -353,7 +353,7 @@ def test_a_log_without_a_schema_is_refused(spark: SparkSession, table_name: str,
         spark.conf.unset(setting)
 
 
-def test_a_catalog_whose_files_are_elsewhere_is_told_what_it_lacks(
+def test_the_error_for_files_on_other_storage_says_what_the_catalog_lacks(
     spark: SparkSession, table_name: str, delta: Path
 ) -> None:
     """A FileIO for one storage cannot read data files that stay on another."""
@@ -406,7 +406,7 @@ def test_partition_values_beyond_the_years_of_python_are_kept(
     assert found.count() == 2
 
 
-def test_a_mirror_is_converted_whole_where_another_writer_dropped_the_places_of_vectors(
+def test_a_table_is_converted_whole_where_another_writer_dropped_the_offsets_of_vectors(
     spark: SparkSession, table_name: str, delta: Path
 ) -> None:
     rd.from_delta(spark, delta, table_name).execute()

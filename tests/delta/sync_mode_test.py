@@ -51,7 +51,7 @@ def _mirror(synced: int | None, head: str | None = None, snapshot: str | None = 
         (_source(5), _mirror(None), "auto", ("full", None, 0)),
     ],
 )
-def test_the_least_work_that_is_right_is_chosen(
+def test_the_cheapest_correct_mode_is_chosen(
     source: Any, mirror: Any, mode: rd.SyncMode, expected: tuple[str, int | None, int]
 ) -> None:
     work = plan_sync(source, mirror, "lake.db.t", mode)
@@ -70,7 +70,7 @@ def test_the_least_work_that_is_right_is_chosen(
         (_source(5), _mirror(None), "incremental", "never converted to its end"),
     ],
 )
-def test_what_is_not_possible_is_refused_with_the_reason(
+def test_a_mode_that_is_not_possible_is_refused_with_the_reason(
     source: Any, mirror: Any, mode: rd.SyncMode, message: str
 ) -> None:
     with pytest.raises(rd.InputError, match=message):

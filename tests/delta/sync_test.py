@@ -105,7 +105,7 @@ def test_every_kind_of_delta_commit_is_followed_by_one_snapshot(
         "only the bytes of the vectors are copied"
     )
 
-    # The summary and the properties say where the table stands.
+    # The summary and the properties record the version of the table.
     metadata = table.refresh().metadata
     head = metadata.head("main")
     assert head is not None
@@ -116,7 +116,7 @@ def test_every_kind_of_delta_commit_is_followed_by_one_snapshot(
     assert metadata.properties["rowdelta.delta.source"] == f"file:{path}"
     assert metadata.properties["gc.enabled"] == "false"
 
-    # Nothing to do is no commit; a full conversion of the same state neither.
+    # Without new commits, neither an incremental nor a full conversion commits anything.
     before = metadata.current_snapshot_id
     for mode in ("auto", "incremental", "full"):
         result = rd.from_delta(spark, path, table_name, mode).execute()
@@ -184,7 +184,7 @@ def test_format_version_2_gets_position_deletes_that_follow_too(
     assert_same_rows(iceberg_rows(spark, table_name, versions), delta_rows(spark, path, versions))
     files = rd.table(spark, table_name).delete_files().collect()
     assert [(file["path"].rsplit(".", 1)[-1], file["dangling"]) for file in files] == [("parquet", False)]
-    # After an upgrade a vector takes the place of the positions.
+    # After an upgrade, a vector replaces the positions.
     spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('format-version'='3')")
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 17")
     assert rd.from_delta(spark, path, table_name, verify=True).execute().delete_files_removed == 1
@@ -210,13 +210,13 @@ def test_a_gap_in_the_log_or_a_foreign_snapshot_is_repaired_by_a_full_conversion
     assert (result.mode, result.from_version, result.verified_rows, result.data_files_added) == ("full", 1, 18, 1)
     assert "no complete record" in caplog.text
 
-    # Somebody writes into the mirror: the next call puts it right.
+    # Another writer changes the Iceberg table: the next call repairs it.
     spark.sql(f"DELETE FROM {table_name} WHERE id < 4")
     with pytest.raises(rd.InputError, match="newest snapshot is not the one"):
         rd.from_delta(spark, path, table_name, mode="incremental").execute()
     assert rd.from_delta(spark, path, table_name, verify=True).execute().verified_rows == 18
 
-    # A table that was rolled back catches up as well.
+    # A table that was rolled back is brought up to date, too.
     first = spark.sql(f"SELECT snapshot_id FROM {table_name}.snapshots ORDER BY committed_at").collect()[0][0]
     spark.sql(f"CALL lake.system.rollback_to_snapshot('{table_name.removeprefix('lake.')}', {first})")
     assert rd.from_delta(spark, path, table_name, verify=True).execute().verified_rows == 18
@@ -256,7 +256,7 @@ def test_another_delta_table_at_the_same_place_is_noticed(spark: SparkSession, t
     assert rd.from_delta(spark, path, table_name, verify=True).execute().verified_rows == 30
 
 
-def test_a_file_that_is_described_anew_does_not_appear_twice(
+def test_a_file_that_is_added_again_with_statistics_does_not_appear_twice(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
     """Writers add a file again, without removing it, after they have computed its statistics."""

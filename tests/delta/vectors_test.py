@@ -49,7 +49,7 @@ def _table(files: Files, groups: list[list[BitMap64]]) -> list[DeletedRows]:
         for bitmap in group:
             blob = encode_deletion_vector(bitmap)
             vector = DeletionVectorDescriptor("u", z85_encode(name.bytes), len(content), len(blob) - 8, len(bitmap))
-            content += blob + bytes(7)  # other vectors that nobody needs lie between
+            content += blob + bytes(7)  # other vectors, which are not needed, lie between
             deleted.append(DeletedRows(f"s3://d/{len(deleted)}.parquet", 0, (), 1_000_000, vector))
         files.content[f"s3://t/deletion_vector_{name}.bin"] = bytes(content)
     return deleted

@@ -207,7 +207,7 @@ def test_codecs_alone_do_not_enable_vectors() -> None:
     assert choice.reason == "write.delete.equality-vector.enabled is false"
 
 
-def test_version_2_is_held_to_the_sparsity_too() -> None:
+def test_the_sparsity_limit_applies_to_version_2_too() -> None:
     batch = keys(KeyColumn("at", "timestamp"), statistics=BatchStatistics(2, 0, 60_000_000), properties=ALL_CODECS)
     assert "range 60000000 is more than 1000 times the 2 keys" in choose_encoding(batch).reason
 
@@ -367,7 +367,7 @@ def test_an_unknown_strict_encoding_is_refused() -> None:
         choose_encoding(keys(), encoding="bitmap")
 
 
-def test_the_estimated_bytes_are_told_when_the_size_of_the_table_is_known() -> None:
+def test_the_estimated_bytes_are_stated_if_the_size_of_the_table_is_known() -> None:
     choice = choose_encoding(keys(statistics=BatchStatistics(1000, 1, 1000, total_rows=1_000_000)))
     assert choice.encoding is VECTOR
     assert choice.reason.endswith("; estimated 2666 bytes as full-row, 2024 bytes as equality-delete-vector")
@@ -392,7 +392,7 @@ def test_an_empty_table_is_full_row() -> None:
     assert choose_encoding(keys(statistics=BatchStatistics(1, 0, 0, total_rows=0))).encoding is FULL_ROW
 
 
-def test_a_fall_back_tells_the_estimate_too() -> None:
+def test_a_fall_back_also_states_the_estimate() -> None:
     statistics = BatchStatistics(3, total_rows=100)
     choice = choose_encoding(keys(KeyColumn("name", "string"), statistics=statistics))
     assert choice.reason.endswith("; estimated 64 bytes as full-row, no estimate as equality-delete-vector")
@@ -453,7 +453,7 @@ def test_equality_deletes_need_a_key_and_positions_have_none() -> None:
         DeleteBatch("position", 3, THREE, (ID,))
 
 
-def test_statistics_that_make_no_sense_are_refused() -> None:
+def test_invalid_statistics_are_refused() -> None:
     with pytest.raises(EncodingError, match="a batch of -1 deletes"):
         BatchStatistics(-1)
     with pytest.raises(EncodingError, match="in a table of -1 rows"):

@@ -97,7 +97,7 @@ def test_any_other_old_strategy_is_auto(strategy: str) -> None:
         assert DeleteProperties.from_mapping({STRATEGY: strategy}) == DeleteProperties()
 
 
-def test_the_old_strategy_is_ignored_beside_the_hint() -> None:
+def test_the_old_strategy_is_ignored_if_there_is_a_hint() -> None:
     with pytest.warns(DeprecationWarning, match=r"it is ignored because write\.delete\.encoding-hint is set"):
         assert DeleteProperties.from_mapping({STRATEGY: "equality", HINT: "auto"}) == DeleteProperties()
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 COMMITS = 12
 
 
-def test_what_is_used_stays_and_the_rest_goes() -> None:
+def test_values_in_use_stay_and_the_others_are_evicted() -> None:
     recent = LruCache[str, str]()
     recent.put("live", "a")
     recent.put("gone", "b")
@@ -36,7 +36,7 @@ def test_what_is_used_stays_and_the_rest_goes() -> None:
     assert len(recent) == 1
 
 
-def test_of_too_many_the_one_used_longest_ago_goes() -> None:
+def test_the_least_recently_used_value_is_evicted() -> None:
     recent = LruCache[str, int]()
     for number in range(4096):
         recent.put(str(number), number)
@@ -76,7 +76,7 @@ def test_any_number_of_threads_may_use_a_cache() -> None:
     assert recent.size == len(recent) <= 50
 
 
-def test_history_is_read_when_it_is_asked_for(spark: SparkSession, table_name: str) -> None:
+def test_history_is_read_only_when_it_is_needed(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, [1])
     first = table.refresh().metadata.head("main")
@@ -127,7 +127,7 @@ def test_snapshots_come_one_by_one_or_all_at_once(*, one_by_one: int, monkeypatc
     assert len(metadata.snapshots) == 5
 
 
-def test_a_line_is_followed_no_further_than_the_ancestor_can_be() -> None:
+def test_ancestors_older_than_the_snapshot_are_not_read() -> None:
     asked: list[int] = []
 
     def one(number: int) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def test_footers_and_entries_of_a_stream_of_deletes_go_and_come_back(spark: Spar
     handle = table._handle
     assert len(set(sizes[-5:])) == 1, sizes  # numbers of more digits, nothing else
     assert len(handle.puffin_footers) < COMMITS
-    assert len(handle.manifests._entries) == 0  # who only writes need not know what is live
+    assert len(handle.manifests._entries) == 0  # a writer does not need to know which deletes are live
     vectors = live_vectors(table)
     assert len(vectors) == COMMITS
     assert [len(read_footer(handle, entry.path).blobs) for entry in vectors] == [1] * COMMITS

@@ -183,7 +183,7 @@ def test_a_file_that_cannot_be_written_is_an_error_of_the_caller() -> None:
 
 def test_files_are_read_by_the_same_threads_again() -> None:
     names = {name for _ in range(5) for name in run_in_parallel(lambda _: threading.current_thread().name, range(20))}
-    others = names - {threading.current_thread().name}  # the caller reads, too, what nobody has begun with
+    others = names - {threading.current_thread().name}  # the caller also reads files that no thread has begun
     assert len(others) <= 8
     assert all(name.startswith("rowdelta-files") for name in others)
 

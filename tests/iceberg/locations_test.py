@@ -65,14 +65,14 @@ def test_an_old_path_is_read_and_refused_for_writing_with_the_remedy(
     assert any((tmp_path / "it's here").rglob("*.parquet"))
 
 
-def test_an_old_path_that_is_not_used_is_no_hindrance(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+def test_an_old_path_that_is_not_used_does_not_matter(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     properties = {"write.object-storage.path": str(tmp_path)}
     table = create(spark, table_name, "id bigint, v string", properties=properties)
     append_ids(spark, table_name, range(3))
     assert table.delete("id = 1").execute().rows_deleted == 1
 
 
-def test_a_location_provider_that_is_missing_hinders_only_writers(spark: SparkSession, table_name: str) -> None:
+def test_a_missing_location_provider_affects_only_writers(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, v string")
     append_ids(spark, table_name, range(3))
     spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('write.location-provider.impl'='com.example.Missing')")

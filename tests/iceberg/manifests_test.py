@@ -78,6 +78,6 @@ def test_a_partition_is_the_same_with_and_without_its_logical_types() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"Obj\x01", written(FAR)[:200], written(FAR)[:-20]])
-def test_what_is_no_whole_avro_file_is_refused(data: bytes) -> None:
+def test_an_incomplete_avro_file_is_refused(data: bytes) -> None:
     with pytest.raises(FormatError, match=r"m\.avro is not an Avro file"):
         AvroFile.parse("m.avro", data)

@@ -66,14 +66,14 @@ def commit(catalog: Catalog, change: Any = lambda builder: builder) -> bool:
     return commit_metadata(catalog, change, "move branch 'audit'")  # type: ignore[arg-type]
 
 
-def test_a_lost_race_is_run_again_on_the_new_state() -> None:
+def test_a_lost_race_is_retried_on_the_new_state() -> None:
     catalog = Catalog(CommitFailedException, CommitFailedException)
     assert commit(catalog)
     assert catalog.committed == ["after v2"]
     assert catalog.refreshes == 4  # before each try, and once after it
 
 
-def test_nothing_is_committed_where_nothing_is_to_do() -> None:
+def test_nothing_is_committed_if_there_is_nothing_to_do() -> None:
     catalog = Catalog()
     assert not commit(catalog, lambda _: None)
     assert catalog.committed == []

@@ -79,7 +79,7 @@ def test_delete_files_that_hold_something_else_are_not_committed(
     assert stored_files(table) == files
 
 
-def test_lost_places_come_back_though_the_summary_counts_no_equality_delete(
+def test_lost_offsets_are_restored_whatever_the_summary_counts(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each snapshot carries the totals of the one before it, with the errors of other writers."""

@@ -1,4 +1,4 @@
-"""Deletion vectors that Iceberg's reader takes for empty are refused where deleted rows could reappear for good."""
+"""Deletion vectors that Iceberg's reader treats as empty are rejected, so that no deleted row comes back."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def test_only_deletes_and_metadata_in_own_folders_are_own_files() -> None:
     assert found.manifest_lists == ("/t/l",)
 
 
-def test_an_expiry_beside_other_writers_keeps_their_files(
+def test_an_expiry_during_other_commits_keeps_their_files(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After the expiry has read the table, another writer deletes by key; its snapshot still needs an older vector."""
@@ -191,7 +191,7 @@ def test_an_expiry_beside_other_writers_keeps_their_files(
     set_properties(spark, table_name, gc_enabled="true")
 
 
-def test_removal_is_told_part_by_part_and_goes_on_when_the_listener_fails(
+def test_removal_is_reported_part_by_part_and_continues_if_the_listener_fails(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = create(spark, table_name, "id bigint, v string")

@@ -88,7 +88,7 @@ def test_removed_files_are_counted_where_there_are_no_rows(
     assert "rows" not in shown
 
 
-def test_progress_within_a_group_is_told_as_rows_and_bytes() -> None:
+def test_progress_within_a_group_is_reported_as_rows_and_bytes() -> None:
     seen: list[Progress] = []
     with report_progress("compact t", [Portion(100, 1_000), Portion(100, 1_000)], seen.append) as reporter:
         reporter.track_group(Portion(100, 1_000))(0.5)

@@ -25,7 +25,7 @@ def test_help_has_an_example(command: str) -> None:
     assert "Example" in runner.invoke(app, [command, "--help"]).output
 
 
-def test_the_commands_plan_run_and_tell(spark: SparkSession, table_name: str, warehouse: Path) -> None:
+def test_the_commands_plan_run_and_report(spark: SparkSession, table_name: str, warehouse: Path) -> None:
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(10))
     append_ids(spark, table_name, range(10, 20))

@@ -1,4 +1,4 @@
-"""Maintenance beside other writers: concurrent changes are kept, whichever commits first."""
+"""Maintenance while others write: concurrent changes are kept, whichever commits first."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_file_dropped_during_a_resolve_takes_its_positions_with_it(
 
 @pytest.mark.parametrize("change", ["positions", "drop", "keys", "append", "resolve", "again"])
 @pytest.mark.parametrize("version", [2, 3])
-def test_a_dead_file_goes_whatever_others_do_with_it_meanwhile(
+def test_a_dead_file_is_removed_whatever_other_writers_do_with_it(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, change: str, version: int
 ) -> None:
     table = create(spark, table_name, "id bigint, v string", version=version, properties=EDV)
@@ -214,7 +214,7 @@ def test_a_compaction_during_a_resolve_makes_it_start_again(
     spark: SparkSession, table: rd.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if table.metadata.format_version > 2:
-        table.resolve().execute()  # plain Spark cannot compact beside a vector
+        table.resolve().execute()  # plain Spark cannot compact a table with a vector
         table.delete_keys(keys(spark, 4), "id", encoding="full-row").execute()
     call = f"CALL lake.system.rewrite_data_files(table => '{table.name}', options => map('rewrite-all', 'true'))"
     expected = ids(table)

@@ -56,7 +56,7 @@ def test_orphans_are_listed_then_removed_and_live_vectors_stay(spark: SparkSessi
     assert_same_ids(table.read(), set(range(100)) - {1, 2, 7})
 
 
-def test_scratch_files_that_this_process_needs_are_no_orphans(spark: SparkSession, table_name: str) -> None:
+def test_scratch_files_that_this_process_needs_are_not_orphans(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, v string")
     append_ids(spark, table_name, range(10))
     folder = Path(table.metadata.location)

@@ -95,7 +95,7 @@ def work_files(spark: SparkSession, operation: Resolve) -> Sequence[tuple[str, .
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_dangling_deletes_go_without_a_scan(spark: SparkSession, table_name: str, version: int) -> None:
+def test_dangling_deletes_are_dropped_without_a_scan(spark: SparkSession, table_name: str, version: int) -> None:
     table = create(spark, table_name, "id bigint, v string", version=version, properties=VECTORS)
     encoding: rd.Encoding = "deletion-vector" if version > 2 else "full-row"
     table.delete_keys(keys(spark, 1, 2), "id", encoding=encoding).execute()  # older than all data
@@ -111,7 +111,7 @@ def test_dangling_deletes_go_without_a_scan(spark: SparkSession, table_name: str
 
 @pytest.mark.parametrize("partial", [False, True])
 @pytest.mark.parametrize("version", [2, 3])
-def test_files_without_a_live_row_go(
+def test_files_without_a_live_row_are_removed(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, version: int, *, partial: bool
 ) -> None:
     monkeypatch.setattr("rowdelta.maintenance.file_groups._BYTES_PER_FILE", 1 << 20)
@@ -320,7 +320,7 @@ def test_a_branch_is_resolved_and_published(spark: SparkSession, table_name: str
 
 
 @pytest.mark.parametrize(("memory", "message"), [("much", "is not a size"), ("1k", "too small"), (0, "too small")])
-def test_a_memory_budget_that_makes_no_sense_is_refused(
+def test_an_invalid_memory_budget_is_refused(
     spark: SparkSession, table_name: str, memory: str | int, message: str
 ) -> None:
     table = create(spark, table_name, "id bigint")

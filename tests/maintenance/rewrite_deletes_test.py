@@ -229,7 +229,7 @@ def test_deletes_are_chosen_by_size_and_partitions_of_times_stay_what_they_are(
     assert table.delete_files().isEmpty()
 
 
-def test_what_makes_no_sense_is_refused_and_a_difference_too(
+def test_invalid_arguments_and_differences_are_refused(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = create(spark, table_name, "id bigint, v string")

@@ -386,7 +386,7 @@ def test_a_table_reads_as_the_iceberg_reader_reads_its_equivalent(
 
 
 @pytest.mark.parametrize(("version", "encoding", "key", "reason"), IMPOSSIBLE)
-def test_what_cannot_be_is_refused_with_the_reason(
+def test_impossible_requests_are_refused_with_the_reason(
     spark: SparkSession, table_name: str, *, version: int, encoding: rd.Encoding, key: str, reason: str
 ) -> None:
     table = create(spark, table_name, COLUMNS, version=version, properties=VECTORS)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import functions as F  # noqa: N812 - what everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 import rowdelta as rd
 from tests.support.golden import GOLDEN, MISSING
@@ -66,7 +66,7 @@ def fingerprints(frame: DataFrame) -> DataFrame:
     return frame.select(F.xxhash64(*(F.col(f"`{name}`") for name in frame.columns)))
 
 
-def test_no_golden_table_is_left_out() -> None:
+def test_no_golden_table_is_omitted() -> None:
     assert len(TABLES) == 30
 
 

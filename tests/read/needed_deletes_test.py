@@ -131,7 +131,7 @@ def test_without_metrics_every_delete_is_needed(spark: SparkSession, table_name:
         reopened(spark, table).read()
 
 
-def test_where_looking_at_all_files_costs_more_every_delete_is_needed(
+def test_every_delete_is_needed_where_comparing_all_files_costs_more(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = typed(spark, table_name)

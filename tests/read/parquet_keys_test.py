@@ -71,7 +71,7 @@ def test_a_null_is_a_key_and_many_files_are_read_together() -> None:
     }
 
 
-def test_what_takes_icebergs_rules_is_left_to_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_need_icebergs_rules_are_left_to_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     handle, entries = files(days=pa.array([dt.date(2024, 1, 1)]), seconds=pa.array([1], pa.timestamp("s")))
     assert read_parquet_keys(handle, entries, column("timestamp")) == {}  # once a date, or another unit
     handle, (good,) = files(good=pa.array([1, 2]))

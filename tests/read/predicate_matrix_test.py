@@ -355,7 +355,7 @@ def test_delete_update_and_merge_change_what_sql_finds(
 
 
 def test_structs_and_whole_partitions(spark: SparkSession, table_name: str) -> None:
-    """Filters on a field of a struct, and a delete by metadata alone that stays possible beside a null partition."""
+    """Filters on a field of a struct, and a metadata-only delete that remains possible with a null partition."""
     table = make(spark, table_name, "identity", 3, columns=f"{COLUMNS}, o struct<k: double>")
     check(NESTED, found(NESTED, table.read))
     upper = [Predicate(some.sql.upper(), some.of) for some in NESTED]

@@ -103,7 +103,7 @@ def around(keys: set[int | None]) -> set[int | None]:
 
 @given(levels(), st.booleans())
 @settings(max_examples=300, deadline=None)
-def test_a_bit_of_the_container_table_is_set_for_deleted_keys_alone(some: list[Level], ages_matter: bool) -> None:  # noqa: FBT001
+def test_a_bit_of_the_container_table_is_set_only_for_deleted_keys(some: list[Level], ages_matter: bool) -> None:  # noqa: FBT001
     expected = newest(some)
     table = make_container_table(merge_levels(some, ages_matter=ages_matter))
     for key in around(set(expected)):
@@ -164,7 +164,7 @@ def test_sparse_keys_are_not_dense_and_few_keys_always_are() -> None:
 
 @pytest.mark.parametrize("nullable", [False, True])
 def test_the_sql_of_bitmaps_finds_what_the_lookup_finds(spark: SparkSession, nullable: bool) -> None:  # noqa: FBT001
-    """One query over every edge: the expressions of `filters.py` beside `bit_lookup`."""
+    """One query over every edge case: the SQL of the joins, compared with `bit_lookup`."""
     keys = np.array(sorted({*EDGES, *(-edge for edge in EDGES), LOWEST, HIGHEST}), np.int64)
     some = [Level(5, keys[::2]), Level(9, keys[::3], has_null=nullable)]
     table = make_container_table(merge_levels(some, ages_matter=True))

@@ -66,7 +66,7 @@ def dialect(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[Non
 
 
 @pytest.mark.usefixtures("dialect")
-def test_texts_and_names_are_what_they_are(spark: SparkSession) -> None:
+def test_texts_and_names_keep_every_character(spark: SparkSession) -> None:
     rows = spark.createDataFrame([tuple(range(len(ODD_COLUMNS)))], ODD_COLUMNS)
     literals = [f"{quote_string(text)} AS x" for text in TEXTS]
     found = select_sql(rows, *map(quote, ODD_COLUMNS), *literals)

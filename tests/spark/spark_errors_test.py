@@ -93,7 +93,7 @@ def told(run: Callable[[], object], kind: type[rd.RowDeltaError] = rd.InputError
     return text
 
 
-def test_a_column_that_is_not_there_is_named_with_those_that_could_be_meant(
+def test_the_error_for_a_missing_column_suggests_similar_names(
     spark: SparkSession, table: rd.Table, changes: DataFrame, table_name: str, printed: Callable[[], str]
 ) -> None:
     last, empty = changes.limit(1), create(spark, table_name, COLUMNS)
@@ -129,13 +129,13 @@ def test_a_column_that_is_not_there_is_named_with_those_that_could_be_meant(
     assert printed() == ""
 
 
-def test_a_text_value_without_quotes_is_told_to_have_some(table: rd.Table) -> None:
+def test_the_hint_for_a_text_value_without_quotes_suggests_quotes(table: rd.Table) -> None:
     text = told(lambda: table.update().set("status", "paid").where("id = 1").execute())
     assert text.endswith("text is SQL, where a value is quoted: 'paid'")
     assert "_pos" not in text
 
 
-def test_a_name_of_both_sides_wants_an_alias(table: rd.Table, changes: DataFrame, printed: Callable[[], str]) -> None:
+def test_a_name_on_both_sides_needs_an_alias(table: rd.Table, changes: DataFrame, printed: Callable[[], str]) -> None:
     last = changes.limit(1)
     text = told(lambda: table.merge(last, "id = s.id").when_matched_delete().execute())
     assert "Reference `id` is ambiguous, could be: [`s`.`id`, `t`.`id`]" in text
@@ -144,7 +144,7 @@ def test_a_name_of_both_sides_wants_an_alias(table: rd.Table, changes: DataFrame
     assert printed() == ""
 
 
-def test_ties_and_null_keys_are_told_without_a_line_before(
+def test_ties_and_null_keys_are_reported_without_other_output(
     spark: SparkSession, table: rd.Table, changes: DataFrame, printed: Callable[[], str]
 ) -> None:
     text = told(lambda: table.upsert(changes, "id", order_by="seq").execute())
@@ -167,7 +167,7 @@ def test_a_value_that_an_expression_fails_on_is_shown_in_it(table: rd.Table, pri
     assert printed() == ""
 
 
-def test_a_column_of_another_frame_is_told_from_one_of_the_table(table: rd.Table) -> None:
+def test_a_column_of_another_frame_is_distinguished_from_one_of_the_table(table: rd.Table) -> None:
     text = told(lambda: table.delete(table.read().status == "x").execute())
     assert text.startswith("a Column belongs to another DataFrame")
     assert text.endswith("name the column instead: F.col('status'), or SQL text")
@@ -213,7 +213,7 @@ def test_a_commit_fails_only_where_it_was_asked_for(
     assert text == "the snapshot cannot be created; nothing was committed: AnalysisException: no"
 
 
-def test_only_the_error_of_a_job_is_said_to_be_one(spark: SparkSession) -> None:
+def test_only_errors_of_jobs_are_reported_as_such(spark: SparkSession) -> None:
     jvm: Any = spark._jvm
     with pytest.raises((PySparkException, Py4JError)) as of_java:
         jvm.java.nio.file.Files.size(jvm.java.io.File("/nowhere/at/all").toPath())
@@ -250,7 +250,7 @@ def test_only_work_of_ours_keeps_the_log_quiet(spark: SparkSession, printed: Cal
     assert "SQLQueryContextLogger" in printed()
 
 
-def test_a_temporary_view_is_said_to_be_one(spark: SparkSession) -> None:
+def test_the_error_for_a_temporary_view_says_so(spark: SparkSession) -> None:
     spark.sql("CREATE OR REPLACE TEMP VIEW a_view AS SELECT 1 id")
     try:
         for name in ("a_view", "`A_view`"):
@@ -261,9 +261,7 @@ def test_a_temporary_view_is_said_to_be_one(spark: SparkSession) -> None:
         spark.catalog.dropTempView("a_view")
 
 
-def test_what_is_no_session_no_name_and_no_frame_is_refused(
-    spark: SparkSession, table: rd.Table, changes: DataFrame
-) -> None:
+def test_arguments_of_the_wrong_type_are_refused(spark: SparkSession, table: rd.Table, changes: DataFrame) -> None:
     name = "lake.db.told_errors"
     assert told(lambda: rd.table(None, name), rd.SessionError).startswith("a Spark session is needed, not NoneType")  # type: ignore[arg-type]
     assert "not str" in told(lambda: rd.table(name, name), rd.SessionError)  # type: ignore[arg-type]
@@ -282,7 +280,7 @@ def test_what_is_no_session_no_name_and_no_frame_is_refused(
     assert table.read(columns="id").columns == ["id"]
 
 
-def test_a_stopped_session_is_said_to_be_stopped(
+def test_the_error_for_a_stopped_session_says_so(
     spark: SparkSession, table: rd.Table, changes: DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ready: list[Operation[Any]] = [

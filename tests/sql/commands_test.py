@@ -51,7 +51,7 @@ def test_sql_delete_and_update_from_the_shell(spark: SparkSession, warehouse: Pa
     "words",
     [("sql", "SELEC 1"), ("sql", "SELECT * FROM missing"), ("update", "db.missing", "--set", "a=1", "--where", "true")],
 )
-def test_an_error_is_ours_with_sparks_words(spark: SparkSession, warehouse: Path, words: tuple[str, ...]) -> None:
+def test_an_error_is_rowdeltas_with_sparks_text(spark: SparkSession, warehouse: Path, words: tuple[str, ...]) -> None:
     result = runner.invoke(app, [*words, "--warehouse", str(warehouse)])
     assert isinstance(result.exception, rd.RowDeltaError)
     assert "Project" not in str(result.exception)

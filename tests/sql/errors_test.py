@@ -78,7 +78,7 @@ def test_positions_are_those_before_values_took_the_place_of_parameters(pair: Pa
 
 
 @pytest.mark.parametrize(("statement", "fragment"), FAILING)
-def test_values_that_fail_are_shown_where_they_stand(
+def test_values_that_fail_are_shown_at_their_position(
     pair: Pair, spark: SparkSession, statement: str, fragment: str
 ) -> None:
     text, fragment = (part.replace("{t}", f"lake.{pair.live}.orders") for part in (statement, fragment))

@@ -84,7 +84,7 @@ def test_names_follow_the_current_namespace_and_temporary_views_come_first(pair:
         spark.sql(f"USE {catalog}.{namespace}")
 
 
-def test_tables_of_one_name_are_told_apart_by_their_namespaces(pair: Pair, spark: SparkSession) -> None:
+def test_tables_of_one_name_are_distinguished_by_their_namespaces(pair: Pair, spark: SparkSession) -> None:
     live, plain = f"lake.{pair.live}.orders", f"lake.{pair.plain}.orders"
     query = f"SELECT {live}.id, {plain}.id FROM {live} JOIN {plain} ON {live}.id = {plain}.id"
     assert len(rows(rd.sql(spark, query))) == 17

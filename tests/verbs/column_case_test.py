@@ -1,4 +1,4 @@
-"""Which column a name stands for: `spark.sql.caseSensitive` decides, for every verb alike."""
+"""Which column a name refers to: `spark.sql.caseSensitive` decides, for every verb."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def source(spark: SparkSession, *rows: Row) -> DataFrame:
     return one_file(spark, rows, COLUMNS).select("V", "ID", "id", "v")
 
 
-def test_rows_are_found_and_set_by_the_very_name(spark: SparkSession, table: rd.Table) -> None:
+def test_rows_are_found_and_set_by_the_exact_name(spark: SparkSession, table: rd.Table) -> None:
     rows = {row[0]: row for row in ROWS}
     table.delete("ID = 101").execute()
     del rows[1]
@@ -83,7 +83,7 @@ def test_every_clause_of_a_merge_takes_the_column_of_the_same_name(spark: SparkS
 
 
 @pytest.mark.parametrize("encoding", [None, "hash-map"])
-def test_keys_are_those_of_the_very_name(spark: SparkSession, table: rd.Table, encoding: rd.Encoding | None) -> None:
+def test_keys_are_matched_by_the_exact_name(spark: SparkSession, table: rd.Table, encoding: rd.Encoding | None) -> None:
     rows = {row[0]: row for row in ROWS}
     table.upsert(source(spark, (0, 7, "a", "A"), (9, 109, "b", "B")), "id", encoding=encoding).execute()
     rows |= {0: (0, 7, "a", "A"), 9: (9, 109, "b", "B")}
@@ -167,7 +167,9 @@ def test_in_any_case_a_name_finds_its_column(spark: SparkSession, table_name: st
     assert_same_rows(table.read("NAME = 'm'", columns=["iD"]), [(1,), (2,), (3,)])
 
 
-def test_what_case_alone_tells_apart_is_refused_where_case_does_not_count(spark: SparkSession, table: rd.Table) -> None:
+def test_names_that_differ_only_in_case_are_refused_where_case_does_not_count(
+    spark: SparkSession, table: rd.Table
+) -> None:
     frame, before = source(spark, ROWS[0]), (head(table), stored_files(table))
     one = one_file(spark, [(1, "x")], "id bigint, w string")
     refused: list[Callable[[], Any]] = [
@@ -208,8 +210,8 @@ def test_a_source_with_two_columns_of_one_name_is_refused(spark: SparkSession, t
     assert head(table) == before
 
 
-def test_a_table_grows_by_the_very_name(spark: SparkSession, table_name: str, sensitive: None) -> None:
-    """Adds a column and widens another one, beside columns whose names differ only in case."""
+def test_a_table_grows_by_the_exact_name(spark: SparkSession, table_name: str, sensitive: None) -> None:
+    """Adds a column and widens another, in a table with columns whose names differ only in case."""
     table = create(spark, table_name, "id bigint, ID string, v int, V string", properties=EDV)
     changes = one_file(spark, [(1, "x", 5, "y", "z")], "id bigint, ID string, v bigint, V string, Id string")
     table.upsert(changes, "id", merge_schema=True).execute()

@@ -1,4 +1,4 @@
-"""Two writers at once: what the second one finds just before its commit, and how it ends.
+"""Two concurrent writers: what the second finds just before its commit, and the outcome.
 
 The interfering statement runs between reading and committing: `rowdelta.change.apply_change.commit_change` is wrapped.
 """
@@ -106,7 +106,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, operation: Operation[Result], other
     return error.value.message
 
 
-# --- the four cases of seed 003: a rewrite and a delete that start from the same snapshot
+# --- four cases of a rewrite and a delete that start from the same snapshot
 
 
 def rewrite(name: str) -> str:
@@ -302,7 +302,7 @@ def test_a_whole_file_that_another_writer_filled_up_is_dropped_or_refused_but_ne
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_lost_race_is_run_again_without_a_new_scan(
+def test_a_lost_race_is_retried_without_a_new_scan(
     spark: SparkSession, table: rd.Table, verb: str, mode: rd.Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spark.sql(f"ALTER TABLE {table.name} SET TBLPROPERTIES ('commit.retry.min-wait-ms' = '1')")

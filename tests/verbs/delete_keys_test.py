@@ -276,9 +276,7 @@ KEY_TYPES: list[tuple[str, list[Any]]] = [
 
 
 @pytest.mark.parametrize("encoding", ["full-row", "hash-map"])
-def test_keys_of_every_type_delete_their_rows_alone(
-    spark: SparkSession, table_name: str, encoding: rd.Encoding
-) -> None:
+def test_keys_of_every_type_delete_only_their_rows(spark: SparkSession, table_name: str, encoding: rd.Encoding) -> None:
     """Three rows for each type, with two values and a null in its column; the first and the null are deleted."""
     columns = ", ".join(["n int", *(f"k{i} {kind}" for i, (kind, _) in enumerate(KEY_TYPES))])
     table = create(spark, table_name, columns, properties=VECTORS)
@@ -390,7 +388,9 @@ def test_global_deletes_reach_every_partition(spark: SparkSession, table_name: s
 # --- properties and branches
 
 
-def test_vectors_are_switched_on_and_off_at_once_and_live_beside_files(spark: SparkSession, table_name: str) -> None:
+def test_vectors_are_switched_on_and_off_immediately_and_coexist_with_files(
+    spark: SparkSession, table_name: str
+) -> None:
     table = make(spark, table_name, {})
     assert table.delete_keys(keys(spark, 1), "id").execute().encodings == {"full-row": 1}
     spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('{ENABLED}'='true')")
@@ -457,7 +457,7 @@ def test_an_operation_that_runs_again_deletes_what_came_meanwhile(spark: SparkSe
 # --- commits
 
 
-def test_a_lost_race_is_run_again_and_both_changes_are_there(
+def test_a_lost_race_is_retried_and_both_changes_are_there(
     spark: SparkSession, warehouse: Path, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = make(spark, table_name, EDV | {"commit.retry.min-wait-ms": "1"})

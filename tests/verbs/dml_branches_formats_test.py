@@ -54,7 +54,7 @@ NUMBERS = [4, 4, 1, 4, 4]  # id 16 is deleted first, and then inserted again
 def test_a_branch_is_changed_and_main_stays(spark: SparkSession, kind: Kind, partitioned_by: str) -> None:
     with numbered_copies(spark, partitioned_by, kind) as pair:
         pair.both("ALTER TABLE {t} CREATE BRANCH audit")
-        pair.append(numbered(spark, 40, 42))  # main goes its own way
+        pair.append(numbered(spark, 40, 42))  # main changes independently
         before = head(pair.table)
         branch = rd.table(spark, pair.ours, branch="audit")
         assert change(spark, branch) == NUMBERS

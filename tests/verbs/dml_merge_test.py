@@ -328,7 +328,7 @@ def test_a_source_that_changes_whenever_it_is_computed_is_computed_once(spark: S
 
 
 @pytest.mark.parametrize("kind", KINDS[1:3], ids=str)
-def test_an_empty_table_gets_the_inserts_alone(spark: SparkSession, kind: Kind) -> None:
+def test_an_empty_table_gets_only_the_inserts(spark: SparkSession, kind: Kind) -> None:
     with copies(spark, COLUMNS, "region", kind) as pair:
         pair.ids_compared = 0
         by_source = pair.table.merge(changes(spark), "id").when_not_matched_by_source_delete()
@@ -379,7 +379,7 @@ REFUSED: list[tuple[str, Callable[[Merge], Merge]]] = [
 
 
 @pytest.mark.parametrize(("message", "clauses"), REFUSED)
-def test_what_cannot_be_is_refused_and_changes_nothing(
+def test_wrong_clauses_are_refused_and_change_nothing(
     pair: Copies, message: str, clauses: Callable[[Merge], Merge]
 ) -> None:
     before, files = head(pair.table), stored_files(pair.table)
@@ -388,7 +388,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(
     assert (head(pair.table), stored_files(pair.table)) == (before, files)
 
 
-def test_a_source_without_what_is_asked_of_it_is_refused(pair: Copies) -> None:
+def test_a_source_without_the_required_columns_is_refused(pair: Copies) -> None:
     source = changes(pair.spark).drop("ts")
     with pytest.raises(rd.InputError, match="the source has no column ts"):
         update_or_insert(pair.table.merge(source, "id")).execute()

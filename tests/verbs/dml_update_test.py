@@ -35,7 +35,7 @@ def update(pair: Copies, values: Mapping[str, str], where: str | None = None, *,
     assert (result.snapshot_id is None) == (rows == 0)
 
 
-# --- seed 001's list, in every kind of table, before and after its partitions and columns change
+# --- every kind of update, in every kind of table, before and after its partitions and columns change
 
 
 def everything(pair: Copies) -> None:
@@ -216,7 +216,7 @@ def test_every_type_can_be_kept_and_set(spark: SparkSession, kind: Kind) -> None
             spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
-def test_names_need_no_luck(spark: SparkSession) -> None:
+def test_update_of_columns_with_unusual_names(spark: SparkSession) -> None:
     columns = "`i d` bigint, `a.b` int, `sel``ect` string, `ü` int, `T` struct<`x.y`: int, y: int>, `1` int"
     with copies(spark, columns, "`sel``ect`") as pair:
         pair.both("INSERT INTO {t} SELECT id, 1, 'x', 2, named_struct('x.y', 3, 'y', 4), 5 FROM range(3)")
@@ -297,7 +297,7 @@ def test_a_required_field_of_a_struct_is_guarded(spark: SparkSession) -> None:
         update(pair, {"p": "named_struct('x', 5, 'y', null)"}, rows=1)
 
 
-def test_what_makes_no_sense_is_refused_before_anything_is_read(pair: Copies) -> None:
+def test_invalid_arguments_are_refused_before_anything_is_read(pair: Copies) -> None:
     table = pair.table
     with pytest.raises(rd.InputError, match="nothing is set"):
         table.update().where("id = 1").execute()

@@ -21,7 +21,7 @@ NOT_IN_KEY = "the key does not contain {}, so it does not determine the partitio
 @pytest.mark.parametrize(
     "changes", [("", "ADD PARTITION FIELD v"), ("v", "REPLACE PARTITION FIELD v WITH bucket(2, v)")]
 )
-def test_keys_reach_rows_of_an_older_spec_and_nothing_beside_them(
+def test_keys_reach_rows_of_an_older_spec_and_nothing_else(
     spark: SparkSession, table_name: str, changes: tuple[str, str]
 ) -> None:
     table = create(spark, table_name, ID_V, changes[0], version=2)

@@ -149,7 +149,7 @@ def test_the_range_of_keys_is_one_that_iceberg_understands(spark: SparkSession, 
         spark.sql(f"DROP TABLE {table.name}")
 
 
-def test_names_of_more_parts_are_no_keys(spark: SparkSession, table_name: str, used: list[bool]) -> None:
+def test_names_of_more_parts_are_not_keys(spark: SparkSession, table_name: str, used: list[bool]) -> None:
     columns = "id bigint, s struct<id: bigint>"
     table = create(spark, table_name, columns)
     one_file(spark, [(1, (1,)), (2, (3,)), (3, (4,))], columns).writeTo(table_name).append()
@@ -178,7 +178,7 @@ def test_more_rows_than_can_be_collected_are_joined(
     assert dict(rows(table.read())) == dict.fromkeys(range(9), "a") | {1: "d", 8: "c"}
 
 
-def test_a_source_that_the_caller_keeps_is_looked_at_once(
+def test_a_bitmap_is_used_for_a_source_that_the_caller_has_cached(
     spark: SparkSession, table_name: str, used: list[bool]
 ) -> None:
     table = create(spark, table_name, "id bigint, v string")
@@ -197,7 +197,7 @@ def fail(error: BaseException) -> Any:
     raise error
 
 
-def test_errors_of_a_job_and_of_the_plan_beside_it(spark: SparkSession, table_name: str) -> None:
+def test_errors_of_a_job_and_of_the_plan_made_during_it(spark: SparkSession, table_name: str) -> None:
     gateway = create(spark, table_name, "id bigint")._handle.gateway
     assert plan_during_job(gateway, lambda: 1, lambda: 2) == (1, 2)
     for job, plan, expected in (

@@ -80,7 +80,7 @@ def test_few_matches_far_apart_are_joined(
     assert_same_rows(spark.table(table_name), [(i, "new") for i in ids])
 
 
-def test_kept_frames_are_not_compressed_and_the_setting_is_given_back(spark: SparkSession) -> None:
+def test_cached_frames_are_not_compressed_and_the_setting_is_restored(spark: SparkSession) -> None:
     name = "spark.sql.inMemoryColumnarStorage.compressed"
     before = spark.conf.get(name)
     frame = spark.range(3)
@@ -92,7 +92,7 @@ def test_kept_frames_are_not_compressed_and_the_setting_is_given_back(spark: Spa
     assert spark.conf.get(name) == before
 
 
-def test_two_operations_that_keep_the_same_frame_do_not_take_it_from_each_other(spark: SparkSession) -> None:
+def test_two_operations_can_cache_the_same_frame(spark: SparkSession) -> None:
     frame = spark.range(3)
     with cache_frame(frame) as one:
         with cache_frame(frame) as other:

@@ -27,7 +27,7 @@ def ids(spark: SparkSession, name: str) -> list[int]:
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_a_predicate_may_name_places(spark: SparkSession, table_name: str, version: int) -> None:
+def test_a_predicate_may_name_positions(spark: SparkSession, table_name: str, version: int) -> None:
     table = create(spark, table_name, "id bigint, v string", version=version)
     append_ids(spark, table_name, range(5))
     append_ids(spark, table_name, range(5, 10))
@@ -48,7 +48,7 @@ def test_rows_without_ids_are_not_found_by_ids_that_were_made_up(spark: SparkSes
 
 
 @pytest.mark.parametrize("column", ["_POS", "_File", "_pos"])
-def test_a_column_that_looks_like_a_place_is_refused(spark: SparkSession, table_name: str, column: str) -> None:
+def test_a_column_named_like_a_position_is_refused(spark: SparkSession, table_name: str, column: str) -> None:
     table = create(spark, table_name, f"id bigint, {column} bigint")
     one_file(spark, [(5, 2), (6, 2), (7, 2)], f"id bigint, {column} bigint").writeTo(table_name).append()
     before = head(table), stored_files(table)
@@ -70,7 +70,7 @@ def test_a_column_that_looks_like_a_place_is_refused(spark: SparkSession, table_
 
 
 @pytest.mark.parametrize("column", ["_ROW_ID", "_Last_updated_sequence_number"])
-def test_a_column_that_looks_like_lineage_is_refused_where_rows_keep_it(
+def test_a_column_named_like_lineage_is_refused_where_rows_keep_it(
     spark: SparkSession, table_name: str, column: str
 ) -> None:
     table = create(spark, table_name, f"id bigint, {column} bigint", version=3)
@@ -87,7 +87,7 @@ def test_a_column_that_looks_like_lineage_is_refused_where_rows_keep_it(
     assert ids(spark, table_name) == [6, 7]
 
 
-def test_a_merge_may_name_places_and_lineage(spark: SparkSession, table_name: str) -> None:
+def test_a_merge_may_name_positions_and_lineage(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, v string", version=3)
     append_ids(spark, table_name, range(5))
     file = spark.table(table_name).select("_file").first()
@@ -127,14 +127,14 @@ def test_updates_after_an_upgrade_make_up_no_ids(spark: SparkSession, table_name
 
 
 @pytest.mark.usefixtures("case_sensitive")
-def test_letters_tell_them_apart_where_spark_looks_at_them(spark: SparkSession, table_name: str) -> None:
+def test_names_that_differ_in_case_are_distinct_where_spark_compares_case(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, _POS bigint")
     one_file(spark, [(5, 2), (6, 2), (7, 2)], "id bigint, _POS bigint").writeTo(table_name).append()
     assert table.delete("id = 5").execute().rows_deleted == 1
     assert ids(spark, table_name) == [6, 7]
 
 
-def test_columns_like_those_that_are_not_needed_are_no_obstacle(spark: SparkSession, table_name: str) -> None:
+def test_columns_named_like_unneeded_metadata_columns_are_allowed(spark: SparkSession, table_name: str) -> None:
     columns = "id bigint, _POS bigint, _Deleted boolean"
     table = create(spark, table_name, columns, properties={"write.delete.equality-vector.enabled": "true"})
     one_file(spark, [(5, 2, True), (6, 3, False)], columns).writeTo(table_name).append()

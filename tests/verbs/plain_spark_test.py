@@ -290,7 +290,7 @@ def test_more_vectors_than_half_the_manifests_that_iceberg_merges_share_one(
     assert table.read().count() == 11
 
 
-def test_lost_places_are_mended_also_where_the_summary_counts_no_equality_delete(
+def test_offsets_lost_in_a_merge_are_restored_whatever_the_summary_counts(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each snapshot carries the totals of the one before it, with the errors of other writers."""

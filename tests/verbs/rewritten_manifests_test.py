@@ -28,7 +28,7 @@ def drop_places(spark: SparkSession, table: rd.Table) -> None:
     assert {entry.content_offset for entry in vectors} == {None}
 
 
-def test_every_verb_works_on_vectors_whose_places_were_dropped(spark: SparkSession, table_name: str) -> None:
+def test_every_verb_works_on_vectors_whose_offsets_were_dropped(spark: SparkSession, table_name: str) -> None:
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(50))
     append_ids(spark, table_name, range(50, 100))

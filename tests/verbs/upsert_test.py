@@ -303,7 +303,7 @@ def test_a_key_with_the_partition_columns_keeps_to_its_partitions(spark: SparkSe
     assert_same_rows(table.read(), [(1, "a", 1), (1, "b", 1), (1, None, 1)])
 
 
-def test_some_columns_alone_are_set_by_a_merge(spark: SparkSession, table_name: str) -> None:
+def test_an_upsert_of_some_columns_runs_as_a_merge(spark: SparkSession, table_name: str) -> None:
     table = orders(spark, table_name, count=3)
     operation = table.upsert(
         changes(spark, *MIXED).drop("n"), "id", order_by="seq", delete_when="op = 'D'", columns=["v"]

@@ -48,7 +48,7 @@ _SCHEMA: Final = f"fields array<struct<field string, fields array<{_COLUMN}>>>"
 _UNAVAILABLE: Final = "__debezium_unavailable_value"
 _UNKNOWN_VALUE: Final = (
     "the source did not send column {!r}, which the update did not touch: ALTER TABLE ... REPLICA IDENTITY FULL in "
-    "PostgreSQL makes it do so"
+    "PostgreSQL makes the source send it"
 )
 
 

@@ -86,7 +86,7 @@ class JsonRows:
         frame = frame.select("*", *(value.alias(name) for name, value in rows.convert(parsed).items()))
         values = {name: F.col(quote(name)) for name in types.names}
         tests: list[tuple[Column, str | Column]] = [
-            (parsed.text.isNull(), "the message has no value, and the meaning of that is unknown"),
+            (parsed.text.isNull(), "the message has no value, and it is unknown whether that means a delete"),
             (~is_one_object(parsed.text), "malformed JSON"),
             *rows.check(parsed, values),
             *(check_fields(parsed.text, types) if self._refuses_unknown else ()),

@@ -26,7 +26,7 @@ def choose_scope(handle: TableHandle, key: Sequence[str], scope: str) -> tuple[s
     if handle.metadata.spec.is_unpartitioned:
         return "global", "the table has no partitions"
     if scope == "partition":
-        return "partition", "as asked; a key must never move to another partition"
+        return "partition", "as requested; a key must never move to another partition"
     if scope == "global":
         return "global", "as asked"
     outside = find_sources_outside(handle, key)

@@ -29,7 +29,7 @@ def read_target_rows(
 
     Args:
         target: The table.
-        alias: What conditions and values call the table.
+        alias: The name of the table in conditions and values.
         with_ids: Whether `Target.lineage` can be selected, too.
         skipping: A predicate that all wanted rows meet; it skips files. See `read.matching`.
 

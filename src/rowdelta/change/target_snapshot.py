@@ -67,7 +67,7 @@ class Target:
         """Reads live rows with the table's columns, `_file`, `_pos`, their partition, and their lineage on version 3.
 
         Args:
-            alias: What conditions and values call the table.
+            alias: The name of the table in conditions and values.
             only: The data files to read; by default, all of them.
             skipping: A predicate that all wanted rows meet; it skips files. See `read.matching`.
         """

@@ -97,7 +97,7 @@ def _check(spark: SparkSession, model: Model) -> None:
     rows = spark.sql(f"SELECT id, status, cents FROM {NAME} ORDER BY id").toArrow()
     expected = model.to_arrow().cast(rows.schema)
     if not rows.equals(expected):
-        raise RowDeltaError(f"the table has {rows.num_rows:,} rows that are not those of the model")
+        raise RowDeltaError(f"the table has {rows.num_rows:,} rows that differ from the model")
     typer.echo(f"  Iceberg's reader finds {rows.num_rows:,} orders: each row matches a plain model of the stream")
 
 

@@ -106,15 +106,13 @@ def finish_before_interrupt(stop: Callable[[], None] | None = None) -> Iterator[
     Raises:
         KeyboardInterrupt: The command was interrupted before this work began.
     """
-    from pyspark import SparkContext
-
-    from rowdelta.spark import end_work
+    from rowdelta.spark import end_work, find_running_context
 
     command, tag = _current, f"rowdelta-{uuid.uuid4().hex}"
     if command is None:
         yield
         return
-    context = SparkContext._active_spark_context  # noqa: SLF001 - the only way to ask without starting one
+    context = find_running_context()
     command.require_finish(stop or (lambda: end_work(command.thread, tag, command.done.wait)))
     try:
         if context is not None:

@@ -93,7 +93,7 @@ def _read_zstd_content_size(raw: bytes, limit: int) -> int | None:
         base = 1 << 10 + (raw[5] >> 3)
         window = base + base // 8 * (raw[5] & 7)
         if window > max(limit, _SMALLEST_WINDOW_LIMIT):
-            raise FormatError(f"zstd frame asks for a window of {window} bytes, more than the limit of {limit}")
+            raise FormatError(f"zstd frame requires a window of {window} bytes, more than the limit of {limit}")
         position = 6
     width = (1 if single_segment else 0, 2, 4, 8)[descriptor >> 6]
     if width == 0:

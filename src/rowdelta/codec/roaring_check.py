@@ -177,7 +177,7 @@ def _check_containers(data: bytes, bitmaps: _Bitmaps) -> None:
     expected[:-1][following] = start[1:][following]
     wrong = start + size != expected
     wrong[leading] |= start[leading] != first
-    _refuse(wrong, key, "does not lie right after the one before it: its offset or its size is false")
+    _refuse(wrong, key, "does not lie right after the one before it: its offset or its size is wrong")
 
     _check_arrays(data, start[is_array], cardinality[is_array], key[is_array])
     is_bitset = ~is_run & ~is_array

@@ -88,7 +88,7 @@ def add_branch(debt: Debt, *words: str) -> tuple[str, ...]:
 
 def _describe_health(debt: Debt) -> str:
     if not debt.delete_files:
-        return "the table has no deletes, and no old snapshots or small files to speak of"
+        return "the table has no deletes, and few or no old snapshots and small files"
     return f"{debt.delete_files:,} delete files cost readers little"
 
 

@@ -47,8 +47,8 @@ class DeleteDebt(Debt):
             lake.db.orders, branch main: 1 data files, 4 rows, ... B; 0 delete files (0 B) on 0 data files
             readers: v3 engines (the table is of format version 3, and it has no live deletes)
             ...
-            advice   because                                                                    cost  gain  how
-            nothing  the table has no deletes, and no old snapshots or small files to speak of
+            advice   because                                                                cost  gain  how
+            nothing  the table has no deletes, and few or no old snapshots and small files
             Estimates are for a full scan of 3 columns on 2 cores: use them to compare states of this table.
         """
         if console is None:

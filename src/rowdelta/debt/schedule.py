@@ -137,7 +137,7 @@ def _schedule_expire(debt: Debt, pace: Pace) -> Recommendation:
         "expire",
         "once a day",
         f"every commit leaves a snapshot; the table has {debt.old_snapshots.total:,}",
-        f"about {day:,.0f} snapshots a day at this pace; {debt.old_snapshots.expirable:,} can go now",
+        f"about {day:,.0f} snapshots a day at this pace; {debt.old_snapshots.expirable:,} can be expired now",
         commands=(("expire", "--older-than", "5d", "--retain-last", str(_RETAIN)),),
     )
 

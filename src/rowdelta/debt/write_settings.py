@@ -39,7 +39,7 @@ def recommend_encoding(debt: Debt, metadata: TableMetadata, pace: Pace) -> Recom
             (f"ALTER TABLE {debt.table} SET TBLPROPERTIES ('format-version'='3')",),
         )
     return Recommendation(
-        "encoding", "as it is: deletion vectors", "deletes by position are deletion vectors on version 3 by themselves"
+        "encoding", "as it is: deletion vectors", "on version 3, deletes by position are always deletion vectors"
     )
 
 
@@ -71,7 +71,7 @@ def _recommend_key_encoding(debt: Debt, metadata: TableMetadata, pace: Pace, *, 
         return Recommendation(
             "encoding",
             "equality delete vectors on a branch, published by resolve",
-            f"there are more than {_OFTEN} commits an hour; on a branch, vectors hinder no reader of main",
+            f"there are more than {_OFTEN} commits an hour; on a branch, vectors do not affect readers of main",
             estimate,
             (
                 *([f"ALTER TABLE {debt.table} CREATE BRANCH IF NOT EXISTS {branch}"] if debt.branch == "main" else []),

@@ -1,4 +1,4 @@
-"""An Iceberg table: its metadata, its files, its commits, through Iceberg's own Java library."""
+"""An Iceberg table: its metadata, files and commits, mostly through Iceberg's own Java library."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class FileIO:
             try:
                 self._delete(path)
                 removed += 1
-            except TableError as error:  # noqa: PERF203 - each file for itself
+            except TableError as error:  # noqa: PERF203 - one failure must not keep the other files
                 log.warning("a file that is no longer needed cannot be removed: %s", error.message)
         return removed
 

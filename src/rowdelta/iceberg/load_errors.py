@@ -15,7 +15,7 @@ _IMPLICIT_CATALOGS: Final = {"spark_catalog", "default_iceberg", "default_rewrit
 
 
 def explain_load_error(spark: SparkSession, name: str, error: Exception) -> TableError:
-    """Translates an error of loading a table, with a hint at what to do."""
+    """Translates an error of loading a table, with a hint that suggests what to do."""
     java = getattr(error, "java_exception", None)
     error_name = java.getClass().getSimpleName() if java is not None else type(error).__name__
     text = str((java.getMessage() if java is not None else None) or error).strip().splitlines()[0]

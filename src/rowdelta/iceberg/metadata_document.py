@@ -1,6 +1,6 @@
 """Builds table metadata in Iceberg's JSON form: for tables that exist only in memory, and for commits.
 
-Iceberg's own metadata builder applies the rules of commits: it gives out schema ids, keeps old schemas and refuses
+Iceberg's own metadata builder applies the rules of commits: it assigns schema ids, keeps old schemas and refuses
 snapshots that it has not seen. A table in memory must break these rules, so its metadata is built as JSON.
 """
 

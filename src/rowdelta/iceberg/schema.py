@@ -85,7 +85,7 @@ class Schema:
         if len(alike) > 1:
             raise InputError(
                 f"{name!r} fits {' and '.join(column.sql for column in alike)}",
-                hint="name one of these as it stands here, backticks included",
+                hint="use one of these names exactly as shown, with its backticks",
             )
         if alike:
             return alike[0]

@@ -1,9 +1,9 @@
 """Lets Iceberg write the metadata files of an uncommitted snapshot into memory.
 
-Iceberg's manifest writer drops the offsets of vectors, so some manifests are written again before the commit, and with
-them the manifest list. Each file would be written, read, replaced and removed, and each of these is a request to the
-storage. In memory, they cost nothing, and storage gets only the files that the snapshot needs. An attempt that fails
-before that leaves no file behind.
+Iceberg's manifest writer drops the offsets of vectors, so rowdelta writes some manifests again before the commit, and
+with them the manifest list. On storage, each of these files would be written, read, replaced and removed, with one
+request for each step. In memory, the steps cost nothing, and storage gets only the files that the snapshot needs.
+An attempt that fails before that leaves no file behind.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def find_matching_rows(
         handle: The table.
         rows: Rows of the table, under the names of its columns.
         where: SQL text or a Column.
-        alias: What the predicate calls the table.
+        alias: The name of the table in the predicate.
         reread: Reads the rows again, without files that hold no row for which a given predicate is true.
         condition: The predicate in Iceberg's terms, if the caller has it.
     """

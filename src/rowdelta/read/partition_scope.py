@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import types as T  # noqa: N812 - what everybody calls it
+from pyspark.sql import types as T  # noqa: N812 - its usual name
 
 from rowdelta.errors import FormatError
 

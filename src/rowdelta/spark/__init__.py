@@ -27,7 +27,7 @@ from rowdelta.spark.java_errors import (
 )
 from rowdelta.spark.java_proxies import JavaProxies, Signature
 from rowdelta.spark.jvm_packages import is_missing
-from rowdelta.spark.launch import end_jvm, kill_jvm, launch_spark, remove_at_exit_if_empty
+from rowdelta.spark.launch import end_jvm, find_running_context, kill_jvm, launch_spark, remove_at_exit_if_empty
 from rowdelta.spark.metadata_columns import METADATA_COLUMNS
 from rowdelta.spark.name_rule import ANY_CASE, NameRule, read_name_rule
 from rowdelta.spark.planning_threads import plan_during_job
@@ -103,6 +103,7 @@ __all__ = [
     "estimate_size",
     "find_analysis_error",
     "find_columns_used",
+    "find_running_context",
     "find_table",
     "format_value",
     "get_analyzed_plan",

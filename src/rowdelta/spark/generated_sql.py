@@ -12,11 +12,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JJavaError
-from pyspark import SparkContext
 from pyspark.sql import DataFrame
 from pyspark.sql.classic import column as classic
 
 from rowdelta.errors import SessionError
+from rowdelta.spark.launch import find_running_context
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +94,7 @@ class _Spark:
 
 
 def _find_running_spark() -> _Spark:
-    context: Any = SparkContext._active_spark_context
+    context: Any = find_running_context()
     if context is None:
         raise SessionError("Spark has been stopped", hint="start a session: rd.session(...)")
     return _find_classes(context._jvm)

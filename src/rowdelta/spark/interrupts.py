@@ -14,11 +14,15 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pyspark import InheritableThread, SparkContext
+from pyspark import InheritableThread
+
+from rowdelta.spark.launch import find_running_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+
+    from pyspark import SparkContext
 
     from rowdelta.spark.gateway import Gateway
 
@@ -125,7 +129,7 @@ def end_work(thread: threading.Thread, tag: str, ended: Callable[[float], bool])
         tag: The tag of its jobs.
         ended: Waits for the given number of seconds, and returns whether the work has ended.
     """
-    context = SparkContext._active_spark_context
+    context = find_running_context()
     _interrupted.add(thread)
     try:
         while not ended(_PAUSE_SECONDS):

@@ -110,7 +110,7 @@ class JavaProxies:
         return handle.asType(signature)
 
     def _classes(self, *names: str) -> Any:
-        """Makes an array of classes, which nobody changes."""
+        """Makes an array of classes, which must not be changed."""
         java_class = self._gateway.java_class
         return self._gateway.once(
             "classes", *names, make=lambda: self._gateway.array("java.lang.Class", [java_class(name) for name in names])

@@ -29,6 +29,11 @@ _END_SECONDS = 5.0
 _launched: list[subprocess.Popen[bytes]] = []  # the JVM of this process, even if it is still starting
 
 
+def find_running_context() -> SparkContext | None:
+    """Returns the Spark that runs in this process; None if there is none, which `getOrCreate` would start."""
+    return SparkContext._active_spark_context
+
+
 def launch_spark(settings: dict[str, str]) -> SparkSession:
     """Starts a new JVM, and Spark in it.
 

@@ -22,7 +22,7 @@ class MergeSpec:
         handle: The table.
         source: The rows to merge.
         on: When a row of the source matches a row of the table.
-        aliases: What conditions and values call the table and the source.
+        aliases: The names of the table and the source in conditions and values.
         clauses: What happens to rows; the first clause that applies wins.
         mode: `merge-on-read` or `copy-on-write`.
         mode_reason: Why this mode.
