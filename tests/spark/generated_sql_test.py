@@ -32,7 +32,7 @@ OF_USERS = {
     "cli/demo_run.py",
     "cli/pipeline_run.py",
     "change/assignments.py",
-    "verbs/merge_condition.py",
+    "merge/condition.py",
     "verbs/update.py",
     "sql/live_views.py",
     "sql/to_operation.py",

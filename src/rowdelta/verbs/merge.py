@@ -15,11 +15,18 @@ from rowdelta.change import (
     find_mode,
 )
 from rowdelta.errors import InputError
+from rowdelta.merge import (
+    BY_SOURCE,
+    MATCHED,
+    NOT_MATCHED,
+    Clause,
+    MergeSpec,
+    execute_merge,
+    parse_on_condition,
+    plan_merge,
+    select_clauses,
+)
 from rowdelta.spark import check_expression, check_value
-from rowdelta.verbs.merge_clauses import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, select_clauses
-from rowdelta.verbs.merge_condition import parse_on_condition
-from rowdelta.verbs.merge_run import execute_merge, plan_merge
-from rowdelta.verbs.merge_spec import MergeSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

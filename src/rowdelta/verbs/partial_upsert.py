@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.change import REQUIRED_HINT, find_isolation, find_mode, translate_row_errors
+from rowdelta.merge import MATCHED, NOT_MATCHED, Clause, MergeSpec, execute_merge, parse_on_condition, plan_merge
 from rowdelta.spark import cache_frame, quote
 from rowdelta.verbs.change_batch import DELETED, bind_changes
-from rowdelta.verbs.merge_clauses import MATCHED, NOT_MATCHED, Clause
-from rowdelta.verbs.merge_condition import parse_on_condition
-from rowdelta.verbs.merge_run import execute_merge, plan_merge
-from rowdelta.verbs.merge_spec import MergeSpec
 from rowdelta.verbs.upsert_result import UpsertResult
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.change import ListedFilesLocator
 from rowdelta.codec import sort_distinct
+from rowdelta.merge.clauses import ACTION, NO_ACTION
 from rowdelta.spark import make_frame_from_arrow, parse_column, where_sql
-from rowdelta.verbs.merge_clauses import ACTION, NO_ACTION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.change import FILE
+from rowdelta.merge.clauses import BY_SOURCE
+from rowdelta.merge.matches import FOUND
 from rowdelta.read import MAX_BROADCAST_BYTES, find_matching_pairs
 from rowdelta.spark import estimate_size, quote
-from rowdelta.verbs.merge_clauses import BY_SOURCE
-from rowdelta.verbs.merge_matches import FOUND
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from rowdelta.change import RowLocator, Target
-    from rowdelta.verbs.merge_candidates import Candidates
-    from rowdelta.verbs.merge_spec import MergeSpec
+    from rowdelta.merge.candidates import Candidates
+    from rowdelta.merge.spec import MergeSpec
 
 
 def can_broadcast(source: DataFrame) -> bool:

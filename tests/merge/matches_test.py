@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rowdelta.merge import matches as merge_matches
 from rowdelta.spark import cache_frame
-from rowdelta.verbs import merge_matches
 from tests.support.oracle import assert_same_rows
 from tests.support.tables import create, one_file
 

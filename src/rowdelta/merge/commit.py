@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from rowdelta.change import commit_rows, make_empty_result, stage_change
 from rowdelta.errors import InputError
 from rowdelta.iceberg import RowChange, build_row_filter, stage_rows
-from rowdelta.verbs.merge_clauses import MATCHED, NOT_MATCHED
-from rowdelta.verbs.merge_inserts import apply_inserts, count_inserts
+from rowdelta.merge.clauses import MATCHED, NOT_MATCHED
+from rowdelta.merge.inserts import apply_inserts, count_inserts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from rowdelta.change import Result, Target
     from rowdelta.iceberg import RowFilter
-    from rowdelta.verbs.merge_matches import Matches
-    from rowdelta.verbs.merge_spec import MergeSpec
+    from rowdelta.merge.matches import Matches
+    from rowdelta.merge.spec import MergeSpec
 
 
 def commit_matches(

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowdelta.change import choose_locator
+from rowdelta.merge.by_bitmap import build_lookup, can_look_up, is_small
+from rowdelta.merge.clauses import BY_SOURCE
+from rowdelta.merge.condition import find_key_range
 from rowdelta.spark import where_sql
-from rowdelta.verbs.merge_by_bitmap import build_lookup, can_look_up, is_small
-from rowdelta.verbs.merge_clauses import BY_SOURCE
-from rowdelta.verbs.merge_condition import find_key_range
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from rowdelta.change import RowLocator, Target
-    from rowdelta.verbs.merge_by_bitmap import KeyLookup
-    from rowdelta.verbs.merge_spec import MergeSpec
+    from rowdelta.merge.by_bitmap import KeyLookup
+    from rowdelta.merge.spec import MergeSpec
 
 
 @dataclass(frozen=True)

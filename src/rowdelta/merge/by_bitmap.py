@@ -9,18 +9,18 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
+from rowdelta.merge.condition import write_range
+from rowdelta.merge.matches import SOURCE
 from rowdelta.read import make_key_bits, write_integer_sql
 from rowdelta.spark import count_computed_rows, parse_column, quote
-from rowdelta.verbs.merge_condition import write_range
-from rowdelta.verbs.merge_matches import SOURCE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import Field, TableHandle
+    from rowdelta.merge.condition import OnCondition
     from rowdelta.read import KeyBits
-    from rowdelta.verbs.merge_condition import OnCondition
 
 _KEY: Final = "__rd_key"
 _TYPES: Final = {"long", "int"}

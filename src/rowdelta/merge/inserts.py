@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from rowdelta.merge.clauses import ACTION, NO_ACTION, NOT_MATCHED, choose_action, compute_insert
 from rowdelta.spark import coalesce_by_size
-from rowdelta.verbs.merge_clauses import ACTION, NO_ACTION, NOT_MATCHED, choose_action, compute_insert
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from rowdelta.change import Target
-    from rowdelta.verbs.merge_matches import Matches
-    from rowdelta.verbs.merge_spec import MergeSpec
+    from rowdelta.merge.matches import Matches
+    from rowdelta.merge.spec import MergeSpec
 
 
 def build_inserts(merge: MergeSpec, target: Target, source: DataFrame, matches: Matches) -> list[DataFrame]:

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 from rowdelta.change import ListedFilesLocator, select_updated_rows
 from rowdelta.iceberg import convert_filter
+from rowdelta.merge.clauses import MATCHED, NOT_MATCHED, Clause, compute_insert
+from rowdelta.merge.commit import commit_matches
+from rowdelta.merge.inserts import build_inserts, union_frames
+from rowdelta.merge.matches import SOURCE, group_replacements
+from rowdelta.merge.pairs import can_broadcast, join_source, name_old_columns
 from rowdelta.spark import coalesce_by_size, plan_during_job
-from rowdelta.verbs.merge_clauses import MATCHED, NOT_MATCHED, Clause, compute_insert
-from rowdelta.verbs.merge_commit import commit_matches
-from rowdelta.verbs.merge_inserts import build_inserts, union_frames
-from rowdelta.verbs.merge_matches import SOURCE, group_replacements
-from rowdelta.verbs.merge_pairs import can_broadcast, join_source, name_old_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.change import Result, Target
-    from rowdelta.verbs.merge_candidates import Candidates
-    from rowdelta.verbs.merge_matches import Matches
-    from rowdelta.verbs.merge_spec import MergeSpec
+    from rowdelta.merge.candidates import Candidates
+    from rowdelta.merge.matches import Matches
+    from rowdelta.merge.spec import MergeSpec
 
 
 def map_source_values(merge: MergeSpec, source: DataFrame) -> dict[str, Column]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rowdelta.verbs.merge_clauses import BY_SOURCE, MATCHED, Clause, select_clauses
+from rowdelta.merge.clauses import BY_SOURCE, MATCHED, Clause, select_clauses
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from rowdelta.iceberg import TableHandle
-    from rowdelta.verbs.merge_condition import OnCondition
+    from rowdelta.merge.condition import OnCondition
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,19 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.change import select_updated_rows
 from rowdelta.iceberg import convert_filter
+from rowdelta.merge.clauses import ACTION, BY_SOURCE, MATCHED, NO_ACTION, choose_action, compute_updates
+from rowdelta.merge.commit import commit_matches, count_updates
+from rowdelta.merge.inserts import build_inserts, union_frames
+from rowdelta.merge.matches import FOUND, SOURCE, collect_matches
+from rowdelta.merge.pairs import can_broadcast, join_source, name_old_columns
 from rowdelta.spark import cache_frame, coalesce_by_size, parse_column, plan_during_job, where_sql
-from rowdelta.verbs.merge_clauses import ACTION, BY_SOURCE, MATCHED, NO_ACTION, choose_action, compute_updates
-from rowdelta.verbs.merge_commit import commit_matches, count_updates
-from rowdelta.verbs.merge_inserts import build_inserts, union_frames
-from rowdelta.verbs.merge_matches import FOUND, SOURCE, collect_matches
-from rowdelta.verbs.merge_pairs import can_broadcast, join_source, name_old_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from rowdelta.change import Result, RowLocator, Target
-    from rowdelta.verbs.merge_candidates import Candidates
-    from rowdelta.verbs.merge_spec import MergeSpec
+    from rowdelta.merge.candidates import Candidates
+    from rowdelta.merge.spec import MergeSpec
 
 
 def merge_joined_rows(

@@ -9,11 +9,11 @@ import pytest
 
 import rowdelta as rd
 from rowdelta.change import choose_locator, open_target, read_target_rows
-from rowdelta.verbs.merge_by_join import apply_clauses
-from rowdelta.verbs.merge_candidates import Candidates
-from rowdelta.verbs.merge_condition import parse_on_condition
-from rowdelta.verbs.merge_matches import SOURCE
-from rowdelta.verbs.merge_pairs import join_source
+from rowdelta.merge.by_join import apply_clauses
+from rowdelta.merge.candidates import Candidates
+from rowdelta.merge.condition import parse_on_condition
+from rowdelta.merge.matches import SOURCE
+from rowdelta.merge.pairs import join_source
 from tests.support.local_files import move_away
 from tests.support.oracle import assert_same_rows
 from tests.support.tables import create, head, one_file, plan_of, stored_files

@@ -19,18 +19,18 @@ from rowdelta.change import (
     translate_row_errors,
 )
 from rowdelta.iceberg import build_row_filter
+from rowdelta.merge.by_join import merge_joined_rows
+from rowdelta.merge.by_replacement import map_source_values, replace_matched_rows
+from rowdelta.merge.candidates import collect_source_keys, select_candidates
+from rowdelta.merge.clauses import BY_SOURCE, MATCHED
+from rowdelta.merge.commit import commit_first_rows
+from rowdelta.merge.condition import find_key_range
+from rowdelta.merge.matches import SOURCE
 from rowdelta.spark import cache_frame_unless_source_cached, parse_column, plan_during_job
-from rowdelta.verbs.merge_by_join import merge_joined_rows
-from rowdelta.verbs.merge_by_replacement import map_source_values, replace_matched_rows
-from rowdelta.verbs.merge_candidates import collect_source_keys, select_candidates
-from rowdelta.verbs.merge_clauses import BY_SOURCE, MATCHED
-from rowdelta.verbs.merge_commit import commit_first_rows
-from rowdelta.verbs.merge_condition import find_key_range
-from rowdelta.verbs.merge_matches import SOURCE
 
 if TYPE_CHECKING:
     from rowdelta.change import Result
-    from rowdelta.verbs.merge_spec import MergeSpec
+    from rowdelta.merge.spec import MergeSpec
 
 
 def plan_merge(merge: MergeSpec) -> Plan:

@@ -11,12 +11,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
 from rowdelta.change import target_rows
+from rowdelta.merge import by_bitmap as merge_lookup
+from rowdelta.merge import candidates as merge_candidates
+from rowdelta.merge.by_bitmap import build_lookup
+from rowdelta.merge.condition import parse_on_condition
+from rowdelta.merge.matches import SOURCE
 from rowdelta.spark import plan_during_job
-from rowdelta.verbs import merge_by_bitmap as merge_lookup
-from rowdelta.verbs import merge_candidates
-from rowdelta.verbs.merge_by_bitmap import build_lookup
-from rowdelta.verbs.merge_condition import parse_on_condition
-from rowdelta.verbs.merge_matches import SOURCE
 from tests.support.oracle import assert_same_rows, rows
 from tests.support.tables import EDV, create, head, keys, one_file
 
