@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 import rowdelta as rd
 from rowdelta.cli.app import app
+from rowdelta.debt import ReadCost
+from rowdelta.debt.debt_parts import FileDebt, PartitionDebt
 from tests.support.tables import create, one_file
 
 if TYPE_CHECKING:
@@ -82,6 +84,24 @@ def test_a_stream_takes_its_callback_by_the_old_name(spark: SparkSession, table:
     with pytest.warns(FutureWarning, match=r"stream\(on_progress=\.\.\.\) is now stream\(progress=\.\.\.\)"):
         stream = rd.cdc.stream(source, table, "p", on_progress=seen.append)  # type: ignore[call-arg]
     assert seen.append in stream.listeners
+
+
+def test_old_attributes_of_results_read_the_new_ones(table: rd.Table) -> None:
+    cost = ReadCost(1.5, 2)
+    for old, new, owner in (
+        ("stock", "iceberg", PartitionDebt("p=1", 1, 2, 3, 4, 5, 6, 7, 8, cost, ReadCost())),
+        ("stock", "iceberg", FileDebt("f", "p=1", 1, 2, 3, 4, 5, 6, 7, cost, ReadCost())),
+        ("left_out", "omitted", rd.ResolveResult(omitted=("because",))),
+        ("left", "remaining", rd.RemoveDanglingResult(remaining=3)),
+        ("stock", "iceberg", table.debt()),
+    ):
+        with pytest.warns(FutureWarning, match=rf"^(\w+)\.{old} is now \1\.{new}; it will stop working") as warned:
+            value = getattr(owner, old)
+        assert warned[0].filename == __file__
+        assert value == getattr(owner, new)
+        assert value
+    for document in (rd.ResolveResult().to_dict(), rd.RemoveDanglingResult().to_dict(), table.debt().to_dict()):
+        assert document.keys() & {"stock", "left_out", "left"} == set()
 
 
 def test_remove_orphans_lists_or_removes_as_dry_run_says(table: rd.Table) -> None:

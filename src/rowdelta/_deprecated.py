@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,3 +59,35 @@ def rename_arguments(**new_names: str) -> Callable[[Callable[Arguments, Returned
         return call
 
     return decorate
+
+
+class RenamedAttribute:
+    """An old attribute of a class, which reads the new one.
+
+    Args:
+        new_name: The new name.
+
+    Examples:
+        >>> class Result:
+        ...     omitted = 2
+        ...     left_out = RenamedAttribute("omitted")
+        >>> import warnings
+        >>> with warnings.catch_warnings(record=True, action="always") as caught:
+        ...     Result().left_out
+        2
+        >>> print(caught[0].message)
+        Result.left_out is now Result.omitted; it will stop working in rowdelta 0.2
+    """
+
+    def __init__(self, new_name: str) -> None:
+        self._new_name = new_name
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner, self._name = owner.__name__, name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if instance is None:
+            return self
+        old, new = (f"{self._owner}.{name}" for name in (self._name, self._new_name))
+        warn_deprecated(f"{old} is now {new}", stacklevel=2)
+        return getattr(instance, self._new_name)

@@ -46,7 +46,7 @@ def test_a_table_is_maintained_from_the_shell(
     assert (tmp_path / "d.html").stat().st_size > 5_000
     assert (tmp_path / "d.png").stat().st_size > 5_000
     found = json.loads(command("debt", *place, "--plan", "--json", "--html", str(tmp_path / "again.html")))
-    assert (found["keys"], found["dangling_files"], found["stock"]) == (2, 1, None)
+    assert (found["keys"], found["dangling_files"], found["iceberg"]) == (2, 1, None)
 
     text = command("advise", *place)
     assert f"rowdelta resolve {table_name} --warehouse {warehouse}" in text

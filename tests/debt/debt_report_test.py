@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def debt(**changes: Any) -> DeleteDebt:
-    stock, ours = ReadCost(6.6, 4 << 30), ReadCost(0.65, 3 << 20)
+    iceberg, ours = ReadCost(6.6, 4 << 30), ReadCost(0.65, 3 << 20)
     numbers: dict[str, Any] = {
         "table": "lake.db.<orders>",
         "branch": "main",
@@ -40,14 +40,14 @@ def debt(**changes: Any) -> DeleteDebt:
         "readers": "v3 engines",
         "readers_reason": "all is standard",
         "scan_seconds": 0.6,
-        "stock": stock,
+        "iceberg": iceberg,
         "rowdelta": ours,
         "kinds": (
             KindDebt("deletion vectors", "position", "deletion-vector", 3, 1_000, 1 << 20, 3, 0, 0, 0),
             KindDebt("equality delete files", "equality", "full-row", 5, 1_000_000, 4 << 20, 60, 2, 9, 0),
         ),
         "partitions": tuple(
-            PartitionDebt(f"region=<r{n}>", 1, 10, 10, 1, 1, n, 1_000 * n, 5, stock, ours) for n in range(30, 0, -1)
+            PartitionDebt(f"region=<r{n}>", 1, 10, 10, 1, 1, n, 1_000 * n, 5, iceberg, ours) for n in range(30, 0, -1)
         ),
         "files": tuple(FileDebt(f"w/data/f{n}", "p", 9, 9, 1, 0, 1, 2, 3, None, ours) for n in range(300)),
         "commits": tuple(
@@ -84,7 +84,7 @@ def test_the_text_names_cost_readers_partitions_and_advice() -> None:
     assert re.search(r"resolve +<many> keys +about 3\.0 s +6\.6 s a scan, 1\.0 GiB of memory a reader", text)
     assert "region=<r27>" not in text
     assert "all is well" in printed(empty())
-    assert "refuses to read" in printed(debt(stock=None))
+    assert "refuses to read" in printed(debt(iceberg=None))
     assert "t.resolve().execute()" in str(debt())
     long = replace(debt(), files=(replace(debt().files[0], path="w/" + "n" * 100, keys=123_456_789),))
     assert re.search(r"n… +9 +1 +1 +123,456,789 +refuses to read +\+650 ms", printed(long, 100))

@@ -63,8 +63,8 @@ def test_the_debt_of_every_file_partition_and_kind_is_what_the_planner_applies(
     }
     assert debt.partitions[0].partition == "region=r1"
     assert debt.key_columns == (("id",),)
-    assert debt.stock is not None
-    assert debt.stock.seconds > debt.rowdelta.seconds > 0
+    assert debt.iceberg is not None
+    assert debt.iceberg.seconds > debt.rowdelta.seconds > 0
     by_name = {found.partition: found for found in debt.partitions}
     assert by_name["region=r0"].rowdelta.seconds == 0
     assert (debt.dangling_files, debt.readers) == (0, "engines that read equality deletes")
@@ -72,7 +72,7 @@ def test_the_debt_of_every_file_partition_and_kind_is_what_the_planner_applies(
     assert debt.oldest_delete_ms == sorted(s.timestamp_ms for s in table.metadata.snapshots.values())[2]
     assert [commit.total_keys for commit in debt.commits] == [0, 0, 0, 2]
     document = json.loads(debt.to_json())
-    assert document["partitions"][0]["stock"]["seconds"] > 0
+    assert document["partitions"][0]["iceberg"]["seconds"] > 0
     assert document["dangling_share"] == 0
     assert table.debt(debt.commits[1].snapshot_id).delete_files == 0
 
@@ -101,7 +101,7 @@ def test_who_can_read_the_table_follows_its_version_and_its_vectors(spark: Spark
     assert [(advice.action, advice.command) for advice in debt.advice] == [("remove dangling", ("remove-dangling",))]
     table.delete_keys(keys(spark, 3, 4), key="id").execute()
     debt = table.debt()
-    assert (debt.readers, debt.stock) == ("only rowdelta", None)
+    assert (debt.readers, debt.iceberg) == ("only rowdelta", None)
     assert debt.advice[0].action == "resolve"
     assert debt.advice[0].gain_seconds is None
     assert "refuses to read" in str(debt)

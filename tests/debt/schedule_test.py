@@ -58,7 +58,7 @@ def debt(**changes: Any) -> Debt:
         readers="v3 engines",
         readers_reason="",
         scan_seconds=estimate_scan_seconds(20_000_000),
-        stock=ReadCost(),
+        iceberg=ReadCost(),
         rowdelta=ReadCost(),
         kinds=(),
         partitions=(partition(4, 4 << 29),),
@@ -96,25 +96,27 @@ def test_the_model_gives_the_times_that_were_measured(keys: int, seconds: float)
 
 def test_nothing_is_advised_for_a_table_without_deletes_or_with_few() -> None:
     assert actions(debt()) == ["nothing"]
-    few = debt(delete_files=1, keys=100, stock=estimate_iceberg_cost(1000, 100), files=(file(1000, keys=100),))
+    few = debt(delete_files=1, keys=100, iceberg=estimate_iceberg_cost(1000, 100), files=(file(1000, keys=100),))
     assert actions(few) == ["nothing"]
 
 
 def test_many_equality_deletes_are_worth_a_resolve_with_their_cost_and_gain() -> None:
     rows, keys = 20_000_000, 1_000_000
     (advice,) = give_advice(
-        debt(keys=keys, stock=estimate_iceberg_cost(rows, keys), files=(file(rows, keys=keys),)), {}
+        debt(keys=keys, iceberg=estimate_iceberg_cost(rows, keys), files=(file(rows, keys=keys),)), {}
     )
     assert (advice.action, round(advice.gain_seconds or 0, 1), round(advice.cost_seconds, 1)) == ("resolve", 6.6, 3.0)
     assert advice.gain_memory_bytes > 1 << 30
     small = debt(
-        keys=200_000, stock=estimate_iceberg_cost(1000, 200_000), scan_seconds=10, files=(file(1000, keys=200_000),)
+        keys=200_000, iceberg=estimate_iceberg_cost(1000, 200_000), scan_seconds=10, files=(file(1000, keys=200_000),)
     )
     assert "MiB in Iceberg's reader" in give_advice(small, {})[0].reason
 
 
 def test_the_time_to_open_position_files_is_no_reason_to_resolve() -> None:
-    opened = debt(keys=100, stock=estimate_iceberg_cost(1000, 100, opened_files=10_000), files=(file(1000, keys=100),))
+    opened = debt(
+        keys=100, iceberg=estimate_iceberg_cost(1000, 100, opened_files=10_000), files=(file(1000, keys=100),)
+    )
     assert actions(opened) == ["nothing"]
 
 
@@ -124,7 +126,7 @@ def test_commands_name_the_branch_that_was_measured() -> None:
         branch="audit",
         keys=keys,
         key_columns=(("id",),),
-        stock=estimate_iceberg_cost(rows, keys),
+        iceberg=estimate_iceberg_cost(rows, keys),
         files=(file(rows, keys=keys),),
         dangling_files=1,
         delete_files=2,
@@ -172,7 +174,7 @@ def topics(found: Debt, table: TableMetadata) -> dict[str, Any]:
 
 def test_frequent_upserts_go_to_vectors_on_a_branch_and_are_resolved_by_the_keys_that_they_add() -> None:
     commits = tuple(commit(minute, keys_added=1_000) for minute in range(60))
-    table = debt(commits=commits, keys=60_000, key_columns=(("id",),), stock=ReadCost(0.1, 100))
+    table = debt(commits=commits, keys=60_000, key_columns=(("id",),), iceberg=ReadCost(0.1, 100))
     found = topics(table, metadata())
     assert found["encoding"].choice == "equality delete vectors on a branch, published by resolve"
     assert (

@@ -149,8 +149,8 @@ def test_deletes_on_partitions_whose_column_was_dropped_are_applied_by_the_rewri
         table.compact().execute()  # deletes that no writer can remove do not block it
         table.delete_keys(keys(spark, 999), "id").execute()  # in no file
         dropped = table.remove_dangling()
-        assert ("left" in dropped.plan().to_dict()) == (scope == "partition")
-        assert (dropped.execute().delete_files_removed, dropped.execute().left > 0) == (1, scope == "partition")
+        assert ("remaining" in dropped.plan().to_dict()) == (scope == "partition")
+        assert (dropped.execute().delete_files_removed, dropped.execute().remaining > 0) == (1, scope == "partition")
         table.delete("id = 2").execute()  # the new files can have deletes
         table.delete_keys(keys(spark, 0), "id").execute()
         assert table.resolve().execute().equality_deletes == 1

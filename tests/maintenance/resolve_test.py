@@ -195,7 +195,7 @@ def test_a_predicate_limits_it_to_partitions(spark: SparkSession, table_name: st
     table.delete_keys(both, "id", scope="partition").execute()
     live = rows(table.read())
     result = table.resolve("region = 'EU'").execute()
-    assert (result.equality_deletes, result.positions, result.left_out) == (1, 1, ())
+    assert (result.equality_deletes, result.positions, result.omitted) == (1, 1, ())
     assert [kind for kind, _, _ in content(table)] == ["equality", "position"]
     assert_same_rows(table.read(), live)
     before = head(table)
@@ -206,10 +206,10 @@ def test_a_predicate_limits_it_to_partitions(spark: SparkSession, table_name: st
     table.delete_keys(keys(spark, 3), "id", scope="global").execute()
     result = table.resolve("region = 'US'").execute()
     assert result.equality_deletes == 1
-    assert "for the whole table" in result.left_out[0]
+    assert "for the whole table" in result.omitted[0]
     result = table.resolve("region = 'US'").execute()
     assert result.snapshot_id is None
-    assert result.left_out
+    assert result.omitted
     assert before != table.resolve().execute().snapshot_id
     assert_same_rows(spark.table(table_name), [row for row in live if row[0] != 3])
 

@@ -101,7 +101,7 @@ def _describe_resolve(result: Any) -> list[str]:
         lines.append(f"{result.data_files_removed:,} data files without a live row removed")
     if result.published is not None:
         lines.append(f"branch {result.published} moved to the resolved state")
-    return [*lines, *result.left_out]
+    return [*lines, *result.omitted]
 
 
 @app.command(
@@ -236,8 +236,10 @@ def remove_dangling(
         return
     if result.snapshot_id is not None:
         typer.echo(f"{result.delete_files_removed:,} delete files removed, snapshot {result.snapshot_id}")
-    if result.left:
-        typer.echo(f"{result.left:,} dangling deletes cannot be removed: the column of their partition was dropped")
+    if result.remaining:
+        typer.echo(
+            f"{result.remaining:,} dangling deletes cannot be removed: the column of their partition was dropped"
+        )
     elif result.snapshot_id is None:
         typer.echo("no dangling delete files: nothing changed")
 

@@ -97,7 +97,7 @@ def _advise_resolve(debt: Debt, kinds: Mapping[str, KindDebt]) -> Iterator[Advic
         return
     probed = sum(file.rows for file in debt.files if file.keys)
     # Only the deletes by key: position delete files must be opened before and after.
-    extra = None if debt.stock is None else estimate_iceberg_cost(probed, debt.keys)
+    extra = None if debt.iceberg is None else estimate_iceberg_cost(probed, debt.keys)
     if extra is None:
         vectors = [kind for kind in kinds.values() if kind.only_rowdelta]
         count = sum(kind.files - kind.dangling_files for kind in vectors)

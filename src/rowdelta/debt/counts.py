@@ -70,8 +70,8 @@ class _Tally:
 
     def estimate_costs(self, index: int) -> tuple[ReadCost | None, ReadCost]:
         at = {name: int(values[index]) for name, values in self.numbers.items()}
-        stock = None if at["vectors"] else estimate_iceberg_cost(at["probed"], at["keys"], at["position_files"])
-        return stock, estimate_rowdelta_cost(at["probed"], at["memory"], at["position_files"])
+        iceberg = None if at["vectors"] else estimate_iceberg_cost(at["probed"], at["keys"], at["position_files"])
+        return iceberg, estimate_rowdelta_cost(at["probed"], at["memory"], at["position_files"])
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class _Counter:
         return DebtCounts(self._sum_totals(kinds), kinds, _sort_by_debt(self._list_partitions()), _sort_by_debt(files))
 
     def _sum_totals(self, kinds: tuple[KindDebt, ...]) -> dict[str, Any]:
-        stock, rowdelta = self._by_table.estimate_costs(0)
+        iceberg, rowdelta = self._by_table.estimate_costs(0)
         return {
             "data_files": len(self._data),
             "rows": int(self._rows.sum()),
@@ -176,7 +176,7 @@ class _Counter:
                 for key in sorted(self.keys)
             ),
             "oldest_delete_ms": min((kind.oldest_ms for kind in kinds if kind.oldest_ms is not None), default=None),
-            "stock": stock,
+            "iceberg": iceberg,
             "rowdelta": rowdelta,
         }
 
@@ -205,13 +205,13 @@ class _Counter:
 
 def _describe_applied(tally: _Tally, index: int) -> dict[str, Any]:
     numbers = tally.numbers
-    stock, rowdelta = tally.estimate_costs(index)
+    iceberg, rowdelta = tally.estimate_costs(index)
     return {
         "delete_files": int(numbers["deletes"][index]),
         "positions": round(float(numbers["positions"][index])),
         "keys": int(numbers["keys"][index]),
         "delete_bytes": int(numbers["bytes"][index]),
-        "stock": stock,
+        "iceberg": iceberg,
         "rowdelta": rowdelta,
     }
 

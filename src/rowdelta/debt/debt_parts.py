@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rowdelta._deprecated import RenamedAttribute
+
 if TYPE_CHECKING:
     from rowdelta.debt.costs import ReadCost
 
@@ -56,8 +58,9 @@ class PartitionDebt:
     positions: int
     keys: int
     delete_bytes: int
-    stock: ReadCost | None
+    iceberg: ReadCost | None
     rowdelta: ReadCost
+    stock = RenamedAttribute("iceberg")
 
 
 @dataclass(frozen=True)
@@ -76,5 +79,6 @@ class FileDebt:
     positions: int
     keys: int
     delete_bytes: int
-    stock: ReadCost | None
+    iceberg: ReadCost | None
     rowdelta: ReadCost
+    stock = RenamedAttribute("iceberg")

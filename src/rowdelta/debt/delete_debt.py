@@ -25,7 +25,7 @@ class DeleteDebt(Debt):
         >>> debt = t.debt()
         >>> debt.readers, debt.advice[0].action
         ('only rowdelta', 'resolve')
-        >>> debt.stock is None, debt.rowdelta.memory_bytes  # Iceberg's own reader refuses
+        >>> debt.iceberg is None, debt.rowdelta.memory_bytes  # Iceberg's own reader refuses
         (True, 8192)
     """
 

@@ -10,6 +10,7 @@ import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from rowdelta._deprecated import RenamedAttribute
 from rowdelta.debt.advice import EQUALITY_READERS, EQUALITY_REFUSERS, Advice, give_advice
 from rowdelta.debt.costs import ReadCost, estimate_scan_seconds
 from rowdelta.debt.counts import count_debt
@@ -53,7 +54,7 @@ class Debt:
         readers: `any engine`, `v3 engines`, `engines that read equality deletes` or `only rowdelta`.
         readers_reason: Why these and no others.
         scan_seconds: The estimated time of a scan without any delete.
-        stock: What Iceberg's reader pays on top of it; None if it refuses to read the table.
+        iceberg: What Iceberg's reader pays on top of it; None if it refuses to read the table.
         rowdelta: What rowdelta's reader pays.
         kinds: The deletes by kind and encoding.
         partitions: The debt of each partition, the largest first.
@@ -89,7 +90,7 @@ class Debt:
     readers: str
     readers_reason: str
     scan_seconds: float
-    stock: ReadCost | None
+    iceberg: ReadCost | None
     rowdelta: ReadCost
     kinds: tuple[KindDebt, ...]
     partitions: tuple[PartitionDebt, ...] = field(repr=False)
@@ -99,6 +100,7 @@ class Debt:
     taken_at_ms: int
     advice: tuple[Advice, ...] = ()
     seconds: float = 0.0
+    stock = RenamedAttribute("iceberg")
 
     @property
     def dangling_share(self) -> float:

@@ -90,7 +90,7 @@ def _draw_svg(debt: Debt) -> str:
 
 def _list_costs(debt: Debt) -> Iterable[Sequence[str]]:
     yield "without deletes", f"({format_seconds(debt.scan_seconds)})", ""
-    yield "Iceberg's reader", *format_cost(debt.stock)
+    yield "Iceberg's reader", *format_cost(debt.iceberg)
     yield "rowdelta", *format_cost(debt.rowdelta)
 
 
@@ -110,7 +110,7 @@ def _list_partitions(debt: Debt) -> Iterable[Sequence[str]]:
             ),
             *(f"{n:,}" for n in (partition.positions, partition.keys)),
             format_bytes(partition.delete_bytes),
-            format_cost(partition.stock)[0],
+            format_cost(partition.iceberg)[0],
             format_cost(partition.rowdelta)[0],
         )
 
@@ -121,7 +121,7 @@ def _list_files(debt: Debt) -> Iterable[Sequence[str]]:
             escape(file.path.rsplit("/", 1)[-1]),
             *(f"{n:,}" for n in (file.rows, file.delete_files, file.positions, file.keys)),
             format_bytes(file.delete_bytes),
-            format_cost(file.stock)[0],
+            format_cost(file.iceberg)[0],
             format_cost(file.rowdelta)[0],
         )
 

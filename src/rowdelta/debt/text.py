@@ -82,7 +82,7 @@ def _list_costs(debt: Debt) -> Table:
         ("a full scan", "more time", "memory for deletes"),
         (
             ("without deletes", f"({format_seconds(debt.scan_seconds)})", ""),
-            ("Iceberg's reader", *format_cost(debt.stock)),
+            ("Iceberg's reader", *format_cost(debt.iceberg)),
             ("rowdelta", *format_cost(debt.rowdelta)),
         ),
     )
@@ -107,7 +107,7 @@ def _list_partitions(debt: Debt, top: int) -> Table:
                 f"{partition.delete_files:,}",
                 f"{partition.positions:,}",
                 f"{partition.keys:,}",
-                format_cost(partition.stock)[0],
+                format_cost(partition.iceberg)[0],
                 format_cost(partition.rowdelta)[0],
             )
             for partition in debt.partitions[:top]
@@ -126,7 +126,7 @@ def _list_files(debt: Debt, top: int) -> Table:
                 f"{file.delete_files:,}",
                 f"{file.positions:,}",
                 f"{file.keys:,}",
-                format_cost(file.stock)[0],
+                format_cost(file.iceberg)[0],
                 format_cost(file.rowdelta)[0],
             )
             for file in debt.files[:top]

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from rowdelta._deprecated import RenamedAttribute
 from rowdelta.change import (
     Operation,
     Plan,
@@ -33,7 +34,8 @@ class RemoveDanglingResult(Result):
 
     Attributes:
         dangling: Deletes that were dropped, by content (`position`, `equality`).
-        left: Deletes that apply to nothing but stay: Iceberg removes none of a partition whose column was dropped.
+        remaining: Deletes that apply to nothing but stay: their partition's column was dropped, so Iceberg cannot
+            remove them.
 
     Examples:
         >>> t.remove_dangling().execute().dangling  # there is none
@@ -41,14 +43,15 @@ class RemoveDanglingResult(Result):
     """
 
     dangling: dict[str, int] = field(default_factory=dict)
-    left: int = 0
+    remaining: int = 0
+    left = RenamedAttribute("remaining")
 
 
 @dataclass(frozen=True)
 class _RemovalPlan:
     files: SnapshotFiles | None
     removable: list[DeleteEntry]
-    left: int
+    remaining: int
 
 
 class RemoveDangling(Operation[RemoveDanglingResult]):
@@ -62,8 +65,9 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
         """Says how many deletes would go."""
         plan = self._plan_attempt()
         steps = [(name, f"{count} apply to no data file") for name, count in _count_by_content(plan.removable).items()]
-        if plan.left:
-            steps.append(("left", f"{plan.left} of partitions whose column was dropped: Iceberg cannot remove them"))
+        if plan.remaining:
+            why = "of partitions whose column was dropped: Iceberg cannot remove them"
+            steps.append(("remaining", f"{plan.remaining} {why}"))
         return Plan(
             f"remove dangling deletes of {self._handle.name}", tuple(steps) or (("deletes", "none is dangling"),)
         )
@@ -83,7 +87,7 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
                 plan = self._plan_attempt()
         files, dangling = plan.files, plan.removable
         if files is None or not dangling:
-            return RemoveDanglingResult(left=plan.left)
+            return RemoveDanglingResult(remaining=plan.remaining)
         newest = max((e.sequence_number for e in dangling if e.content is FileContent.EQUALITY), default=0)
         validation = Validation(
             files.snapshot.id,
@@ -99,7 +103,7 @@ class RemoveDangling(Operation[RemoveDanglingResult]):
             snapshot_id=snapshot.id,
             delete_files_removed=len(removed),
             dangling=_count_by_content(dangling),
-            left=plan.left,
+            remaining=plan.remaining,
         )
 
     def _plan_attempt(self) -> _RemovalPlan:

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from rowdelta._deprecated import RenamedAttribute
 from rowdelta.change import Operation, Plan, Result, commit_and_refresh, count_removed_files, publish
 from rowdelta.errors import CommitConflictError, InputError
 from rowdelta.iceberg import read_snapshot_files
@@ -43,7 +44,7 @@ class ResolveResult(Result):
         groups: The number of groups in which the files were read.
         verified: Whether all visible rows were compared before the commit.
         published: The branch that was moved to the resolved state; None if it did not have to move.
-        left_out: Why some equality deletes remain.
+        omitted: Why some equality deletes remain.
 
     Examples:
         >>> _ = t.delete_keys(changes, key="id").execute()
@@ -60,7 +61,8 @@ class ResolveResult(Result):
     groups: int = 0
     verified: bool = False
     published: str | None = None
-    left_out: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()
+    left_out = RenamedAttribute("omitted")
 
 
 class Resolve(Operation[ResolveResult]):
@@ -131,7 +133,7 @@ class Resolve(Operation[ResolveResult]):
         if plan is None:
             self._resolved = self._handle.snapshot()
             return
-        self._result = replace(self._result, left_out=plan.covered.skipped)
+        self._result = replace(self._result, omitted=plan.covered.skipped)
         if not plan.deletes:
             self._resolved = plan.files.snapshot
             return
