@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +13,7 @@ from rowdelta.codec import FRAME_BYTES, Blob, PuffinWriter, convert_to_deletion_
 from rowdelta.delta.paths import resolve_vector_path
 from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import ContentFile, NewDelete
+from rowdelta.iceberg import ContentFile, NewDelete, run_in_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 # Copying takes a few times this much memory, however many vectors there are.
 PUFFIN_BYTES: Final = 16 * 2**20
 _WINDOW_BYTES: Final = 4 * 2**20
-_READERS: Final = 8
+_FILES_AHEAD: Final = 8
 _WITH_VECTORS: Final = 3
 INLINE: Final = "i"
 
@@ -92,11 +91,11 @@ class VectorCopier:
             by_file[None if inline else resolve_vector_path(self._root, item.vector)].append(item)
         yield from ((item, None) for item in by_file.pop(None, ()))
         files = iter(by_file.items())
-        with ThreadPoolExecutor(_READERS) as pool:
-            while batch := list(islice(files, _READERS)):
-                for group, window in pool.map(self._open, batch):
-                    for item in group:
-                        yield item, window
+        # Only a few files at a time: each of them keeps a window of its bytes in memory.
+        while batch := list(islice(files, _FILES_AHEAD)):
+            for group, window in run_in_parallel(self._open, batch):
+                for item in group:
+                    yield item, window
 
     def _open(self, file: tuple[str | None, list[DeletedRows]]) -> tuple[list[DeletedRows], _FileWindow]:
         path, group = file

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
+from rowdelta.iceberg.file_io import run_in_parallel
 from rowdelta.spark import JavaError, Py4JJavaError, read_java_message, read_java_name
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
 
 log: Final = logging.getLogger("rowdelta")
-_AT_ONCE: Final = 8
 
 
 def delete_from_storage(handle: TableHandle, paths: Sequence[str]) -> int:
@@ -26,8 +25,7 @@ def delete_from_storage(handle: TableHandle, paths: Sequence[str]) -> int:
     if not paths:
         return 0
     if not _removes_in_bulk(handle):
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return sum(pool.map(lambda path: handle.io.discard([path]), paths))
+        return sum(run_in_parallel(lambda path: handle.io.discard([path]), paths))
     io, listed = handle.java_table.io(), handle.gateway.text_list(paths)
     try:
         io.deleteFiles(listed)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from rowdelta.errors import FormatError, TableError
 from rowdelta.iceberg.content_files import ContentFile
+from rowdelta.iceberg.file_io import run_in_parallel
 from rowdelta.spark import NODE, JavaError, MethodHandles, read_java_message
 
 if TYPE_CHECKING:
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg.table_handle import TableHandle
 
-# Footers wait for storage, not for the processor.
-_READERS: Final = 16
 _BATCH: Final = 100
+_LEAST_BATCHES: Final = 16  # enough for every thread of the pool
 _TAIL: Final = 16 * 2**10
 _FIELD_ID: Final = b"PARQUET:field_id"
 _ICEBERG: Final = "org.apache.iceberg"
@@ -30,7 +30,7 @@ _BUILDER: Final = "org.apache.iceberg.DataFiles$Builder"
 _STRING: Final = "java.lang.String"
 
 
-def read_footer_metrics(handle: TableHandle, paths: Sequence[str], name_mapping: str) -> Iterator[ContentFile]:
+def read_footer_metrics(handle: TableHandle, paths: Sequence[str], name_mapping: str) -> list[ContentFile]:
     """Reads data files with the metrics of their footers, in order, without a partition.
 
     Args:
@@ -39,7 +39,7 @@ def read_footer_metrics(handle: TableHandle, paths: Sequence[str], name_mapping:
         name_mapping: The ids of columns in files that have none, as JSON.
     """
     if not paths:
-        return
+        return []
     handles = MethodHandles(handle.gateway)
     read = _compose_footer_reader(handle, handles, name_mapping)
 
@@ -51,11 +51,9 @@ def read_footer_metrics(handle: TableHandle, paths: Sequence[str], name_mapping:
             raise TableError(f"cannot read the footer of {some[texts.size()]}: {read_java_message(error)}") from error
         return handles.texts(texts)
 
-    size = min(_BATCH, -(-len(paths) // _READERS))
+    size = min(_BATCH, -(-len(paths) // _LEAST_BATCHES))
     batches = [paths[start : start + size] for start in range(0, len(paths), size)]
-    with ThreadPoolExecutor(_READERS) as pool:
-        for texts in pool.map(read_batch, batches):
-            yield from map(ContentFile.from_json, texts)
+    return [ContentFile.from_json(text) for text in chain.from_iterable(run_in_parallel(read_batch, batches))]
 
 
 def _compose_footer_reader(handle: TableHandle, handles: MethodHandles, name_mapping: str) -> Any:
@@ -102,8 +100,10 @@ def read_parquet_footers(handle: TableHandle, sizes: Iterable[tuple[str, int]]) 
     Raises:
         TableError: A file is missing, or has another size.
     """
-    with ThreadPoolExecutor(_READERS) as pool:
-        yield from pool.map(partial(_read_footer, handle), sizes)
+    # A table may have a million files: the caller checks each batch before the next is read, and may stop early.
+    remaining = iter(sizes)
+    while batch := list(islice(remaining, _BATCH)):
+        yield from run_in_parallel(partial(_read_footer, handle), batch)
 
 
 def _read_footer(handle: TableHandle, file: tuple[str, int]) -> tuple[int, dict[str, int]]:
