@@ -39,17 +39,15 @@ from rowdelta.change.target_snapshot import (
     find_mode,
     open_target,
 )
-from rowdelta.change.vector_files import DELETION_VECTOR, ROW_POSITION_ID
+from rowdelta.change.vector_files import make_vector_blob, make_vector_delete
 
 __all__ = [
-    "DELETION_VECTOR",
     "FILE",
     "LAST_UPDATED",
     "LINEAGE_VERSION",
     "POSITION",
     "REQUIRED_HINT",
     "ROW_ID",
-    "ROW_POSITION_ID",
     "DroppedPartitionError",
     "FilePositions",
     "HashedBatch",
@@ -90,6 +88,8 @@ __all__ = [
     "make_empty_result",
     "make_key_array",
     "make_row_error",
+    "make_vector_blob",
+    "make_vector_delete",
     "name_new_value",
     "open_target",
     "partition_to_json",

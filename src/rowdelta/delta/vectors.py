@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from rowdelta.change import DELETION_VECTOR, ROW_POSITION_ID, FilePositions, write_position_file
-from rowdelta.codec import FRAME_BYTES, Blob, PuffinWriter, convert_to_deletion_vector, decode_delta_vector
+from rowdelta.change import FilePositions, make_vector_blob, make_vector_delete, write_position_file
+from rowdelta.codec import FRAME_BYTES, PuffinWriter, convert_to_deletion_vector, decode_delta_vector
 from rowdelta.delta.paths import resolve_vector_path
-from rowdelta.encoding import DeleteEncoding, FileContent
 from rowdelta.errors import FormatError
-from rowdelta.iceberg import ContentFile, NewDelete, run_in_parallel
+from rowdelta.iceberg import run_in_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rowdelta.codec import BlobMetadata, DeletionVectorDescriptor
-    from rowdelta.iceberg import TableHandle
+    from rowdelta.iceberg import NewDelete, TableHandle
 
 # Copying takes a few times this much memory, however many vectors there are.
 PUFFIN_BYTES: Final = 16 * 2**20
@@ -109,9 +108,7 @@ class VectorCopier:
         placed: list[tuple[DeletedRows, BlobMetadata]] = []
         for item, window in vectors:
             payload = convert_to_deletion_vector(item.vector, window)
-            properties = {"referenced-data-file": item.path, "cardinality": str(item.vector.cardinality)}
-            blob = Blob(DELETION_VECTOR, payload, fields=(ROW_POSITION_ID,), properties=properties)
-            placed.append((item, writer.add(blob)))
+            placed.append((item, writer.add(make_vector_blob(item.path, payload, item.vector.cardinality))))
             size += len(payload)
             self.bytes_copied += len(payload)
             if size >= self._puffin_bytes:
@@ -129,24 +126,7 @@ class VectorCopier:
         except BaseException:
             self._handle.io.delete([path])
             raise
-        return [
-            NewDelete(
-                ContentFile(
-                    path=path,
-                    file_format="PUFFIN",
-                    record_count=item.vector.cardinality,
-                    file_size_in_bytes=len(data),
-                    content=FileContent.POSITION,
-                    spec_id=item.spec_id,
-                    partition=item.partition,
-                    referenced_data_file=item.path,
-                    content_offset=blob.offset,
-                    content_size_in_bytes=blob.length,
-                ),
-                DeleteEncoding.DELETION_VECTOR,
-            )
-            for item, blob in placed
-        ]
+        return [make_vector_delete(path, len(data), blob, item.spec_id, item.partition) for item, blob in placed]
 
     def _write_positions(self, vectors: Iterator[tuple[DeletedRows, _FileWindow | None]]) -> Iterator[list[NewDelete]]:
         """Writes one file of positions for each data file, so that each can be replaced separately."""
