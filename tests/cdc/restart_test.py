@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import nullcontext
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -251,6 +252,6 @@ def test_a_column_that_is_added_while_the_stream_is_stopped_is_filled(
 
     events.add([event("u", None, {"id": 1, "v": "b", "amount": 1.5}), event("d", {"id": 2}, None)])
     events.run(spark, table, progress=grow)
-    assert [str(tuple(one)) for one in table.read().collect()] == ["(1, 'b', Decimal('1.50'))"]
+    assert_same_rows(table.read(), [(1, "b", Decimal("1.50"))])
     with pytest.raises(rd.InputError, match="merge_schema cannot add fields of Debezium's events"):
         events.run(spark, table, merge_schema=True)

@@ -8,6 +8,7 @@ import pytest
 
 import rowdelta as rd
 from tests.support.local_files import move_away
+from tests.support.oracle import assert_same_rows
 from tests.support.races import FasterWriter, assert_no_stray_files
 from tests.support.tables import EDV, create, keys
 
@@ -44,9 +45,9 @@ def test_only_the_files_that_change_are_read(spark: SparkSession, table_name: st
         merge = table.merge(keys(spark, 7, 8), "id").when_matched_update({"v": "'merged'"})
         assert merge.execute().rows_updated == 2
     changed = {6: "new", 7: "merged", 8: "merged"}
-    found = {row.id: row.v for row in spark.table(table_name).collect()}
-    assert found == {i: changed.get(i, "old") for i in range(40) if i != 5}
-    assert {row.id: row.v for row in table.refresh().read().collect()} == found
+    expected = [(i, changed.get(i, "old")) for i in range(40) if i != 5]
+    assert_same_rows(spark.table(table_name), expected)
+    assert_same_rows(table.refresh().read(), expected)
 
 
 @pytest.mark.parametrize("upgraded", [False, True])
@@ -83,8 +84,8 @@ def test_files_are_rewritten_where_keys_are_deleted(spark: SparkSession, table_n
     assert (result.rows_updated, result.data_files_removed) == (2, 2)
     assert table.delete("id IN (4, 108)").execute().data_files_removed == 1  # the new one
     gone = {1, 2, 4, 106, 108}
-    expected = {i: "new" if i in {3, 107} else "old" for i in [*range(40), *range(100, 140)] if i not in gone}
-    assert {row.id: row.v for row in table.read().collect()} == expected
+    live = [i for i in [*range(40), *range(100, 140)] if i not in gone]
+    assert_same_rows(table.read(), [(i, "new" if i in {3, 107} else "old") for i in live])
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -109,7 +110,4 @@ def test_keys_that_others_delete_meanwhile_are_not_brought_back(
     assert race.left == 0
     assert_no_stray_files(table)
     assert operation.execute().rows_updated == 1
-    assert {row.id: row.v for row in table.read().collect()} == {
-        **{i: "new" if i == 3 else "old" for i in range(10) if i != 7},
-        50: "other",
-    }
+    assert_same_rows(table.read(), [*((i, "new" if i == 3 else "old") for i in range(10) if i != 7), (50, "other")])

@@ -10,6 +10,7 @@ import pytest
 import rowdelta as rd
 from rowdelta.iceberg import read_snapshot_files
 from rowdelta.iceberg.file_io import FileIO
+from tests.support.oracle import assert_same_ids
 from tests.support.tables import append_ids, create
 
 if TYPE_CHECKING:
@@ -43,10 +44,6 @@ def six_files(spark: SparkSession, name: str) -> rd.Table:
     return rd.table(spark, name)
 
 
-def ids(spark: SparkSession, name: str) -> list[int]:
-    return sorted(row.id for row in spark.table(name).collect())
-
-
 @pytest.mark.parametrize("limits", [{}, {"_GAP_BYTES": -1}, {"_READ_BYTES": 1}], ids=["near", "far", "large"])
 def test_adjacent_vectors_are_read_together(
     spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]
@@ -56,7 +53,7 @@ def test_adjacent_vectors_are_read_together(
         table.delete(where).execute()
     found = reads_of(monkeypatch, rd.table(spark, table_name).delete("id % 5 = 1").execute, limits)
     assert found == (5 if limits else 2)
-    assert ids(spark, table_name) == [i for i in range(60) if (i % 3 or i >= 50) and i % 5 != 1]
+    assert_same_ids(spark.table(table_name), [i for i in range(60) if (i % 3 or i >= 50) and i % 5 != 1])
 
 
 @pytest.mark.parametrize("skipped", [False, True])
@@ -78,4 +75,4 @@ def test_bytes_between_two_vectors_are_read_or_skipped(
     assert 0 < len(chosen) < 10
     delete = table.delete(f"id IN ({', '.join(map(str, chosen))})")
     assert reads_of(monkeypatch, delete.execute, {"_GAP_BYTES": gap - skipped}) == 1 + skipped
-    assert ids(spark, table_name) == [i for i in range(60) if (i % 3 or i >= 30) and i not in chosen]
+    assert_same_ids(spark.table(table_name), [i for i in range(60) if (i % 3 or i >= 30) and i not in chosen])

@@ -14,7 +14,7 @@ import pytest
 import rowdelta as rd
 from rowdelta.change import apply_change as changes
 from rowdelta.iceberg.file_io import FileIO
-from tests.support.oracle import ids, rows
+from tests.support.oracle import assert_same_ids, ids, rows
 from tests.support.races import FasterWriter, assert_no_stray_files
 from tests.support.tables import EDV, append_ids, create, keys, one_file, stored_files
 
@@ -87,7 +87,7 @@ def test_a_vector_is_stored_before_the_commit_or_there_is_none(
     if verb == "resolve":
         table.delete_keys(keys(spark, 1), "id").execute()
     seen, real = [], FileIO.write
-    before = table.read().collect(), table.refresh().metadata.current_snapshot_id, stored_files(table)
+    before = rows(table.read()), table.refresh().metadata.current_snapshot_id, stored_files(table)
 
     def full(_: FileIO, path: str, __: bytes) -> None:
         raise rd.TableError(f"no space left for {path}")
@@ -101,14 +101,13 @@ def test_a_vector_is_stored_before_the_commit_or_there_is_none(
         patched.setattr(FileIO, "write", full)
         with pytest.raises(rd.TableError, match=r"no space left for .*puffin"):
             replacing(table, verb).execute()
-    assert (table.refresh().read().collect(), table.metadata.current_snapshot_id, stored_files(table)) == before
+    assert (rows(table.refresh().read()), table.metadata.current_snapshot_id, stored_files(table)) == before
     with monkeypatch.context() as patched:
         patched.setattr(FileIO, "write", slow)
         assert replacing(table, verb).execute().snapshot_id is not None
     ((path, head),) = [one for one in seen if one[0].endswith(".puffin")]
     assert (path.rpartition("/")[2] in {Path(file).name for file in stored_files(table)}, head) == (True, before[1])
-    kept = {row.id for row in spark.table(table_name).collect()}
-    assert kept == ({0, 1, 2, 3} if verb in {"update", "merge"} else {0, 2, 3})
+    assert_same_ids(spark.table(table_name), {0, 1, 2, 3} if verb in {"update", "merge"} else {0, 2, 3})
 
 
 def test_a_conflict_waits_for_the_vector_and_removes_it(
@@ -192,12 +191,14 @@ def test_a_file_is_not_rewritten_with_rows_that_others_deleted_by_key(
     # Keys outside the bounds of the file do not conflict.
     just_before(monkeypatch, rd.table(spark, table_name).delete_keys(keys(spark, 12), "id").execute, change.execute)
     left = [0, 1, 2, *([] if verb == "delete" else [3]), 4, 10, 11]
-    assert ids(table) == left == sorted(row.id for row in spark.table(table_name).collect())
+    assert ids(table) == left
+    assert_same_ids(spark.table(table_name), left)
     # In the other order, the keys are newer than the new file.
     again, other = rewriting(rd.table(spark, table_name), verb, 0), table.delete_keys(keys(spark, 4), "id")
     just_before(monkeypatch, again.execute, other.execute)
     left = [i for i in left if i != 4 and (i or verb != "delete")]
-    assert ids(table) == left == sorted(row.id for row in spark.table(table_name).collect())
+    assert ids(table) == left
+    assert_same_ids(spark.table(table_name), left)
 
 
 def test_a_branch_is_pruned_by_the_columns_of_the_tables_schema(spark: SparkSession, table_name: str) -> None:

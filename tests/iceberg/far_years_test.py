@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.oracle import assert_same_rows
 from tests.support.tables import VECTORS, create
 from tests.support.zones import DAYS
 
@@ -36,7 +37,7 @@ def rows_of(spark: SparkSession, first: int, last: int, text: str) -> DataFrame:
 
 def check(table: rd.Table, spark: SparkSession, model: dict[int, str], *, plain: bool = False) -> None:
     frame = spark.table(table.name) if plain else table.read()
-    assert {row.id: row.v for row in frame.select("id", "v").collect()} == model
+    assert_same_rows(frame.select("id", "v"), model.items())
 
 
 @pytest.mark.parametrize("version", [2, 3])

@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 VECTORS = {"write.delete.equality-vector.enabled": "true"}
 
 
-def ids(table: rd.Table) -> list[int]:
-    return sorted(row.id for row in table.read().collect())
-
-
 def puffins(table: rd.Table) -> set[str]:
     return {path for path in stored_files(table) if path.endswith(".puffin")}
 
@@ -66,7 +62,7 @@ def test_expiry_removes_old_vectors_and_keeps_live_ones(spark: SparkSession, tab
     assert plan["metadata files"] == f"{result.manifests_removed + result.manifest_lists_removed} are removed"
     assert puffins(table) == {first, third}
     assert second not in stored_files(table)
-    assert ids(table) == sorted(set(range(100)) - {5, 6})
+    assert_same_ids(table.read(), sorted(set(range(100)) - {5, 6}))
     assert_same_ids(table.read(tag="kept"), set(range(100)) - {1, 2})
     assert len(table.refresh().metadata.snapshots) == 2
     again = table.expire(older_than=dt.timedelta(0)).execute()
@@ -102,8 +98,8 @@ def test_branches_and_tags_keep_what_they_need_and_compacted_files_go(spark: Spa
     # The files of the branch and of the tag stay, the one that only main had goes; its newest snapshot has the delete.
     assert (plan["data files"], result.data_files_removed) == ("1 are removed", 1)
     assert plan["branches and tags"] == "all stay"
-    assert ids(table) == [*range(11), *range(12, 30)]
-    assert ids(rd.table(spark, table_name, branch="audit")) == list(range(10))
+    assert_same_ids(table.read(), [*range(11), *range(12, 30)])
+    assert_same_ids(rd.table(spark, table_name, branch="audit").read(), list(range(10)))
     assert_same_ids(table.read(tag="before_delete"), range(20))
 
 
@@ -187,7 +183,7 @@ def test_an_expiry_during_other_commits_keeps_their_files(
     monkeypatch.setattr(expiry, "_expire_in_transaction", late)
     assert table.expire(dt.timedelta(0)).execute().snapshots_expired == 2
     assert live_deletes(table) <= stored_files(table)
-    assert ids(table) == [0, 2, 3, 4, 6, 7, 8, 9]
+    assert_same_ids(table.read(), [0, 2, 3, 4, 6, 7, 8, 9])
     set_properties(spark, table_name, gc_enabled="true")
 
 

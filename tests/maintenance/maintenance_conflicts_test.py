@@ -12,7 +12,7 @@ from rowdelta.iceberg import call_procedure, stage_rows
 from rowdelta.iceberg.content_files import from_java, to_java
 from rowdelta.maintenance import compact
 from rowdelta.maintenance.verify import compare_rows
-from tests.support.oracle import assert_same_rows, ids, rows
+from tests.support.oracle import assert_same_ids, assert_same_rows, ids, rows
 from tests.support.tables import (
     EDV,
     added_files,
@@ -42,8 +42,8 @@ def table(spark: SparkSession, table_name: str, request: pytest.FixtureRequest) 
     return made
 
 
-def plain_spark_ids(table: rd.Table) -> list[int]:
-    return sorted(row.id for row in table._handle.spark.table(table.name).collect())
+def read_with_spark(table: rd.Table) -> DataFrame:
+    return table._handle.spark.table(table.name)
 
 
 LEFT = [i for i in range(20) if i not in {3, 13}]
@@ -61,7 +61,7 @@ def test_appends_and_keys_during_a_resolve_are_kept(
     assert result.equality_deletes == 1
     assert ids(table) == sorted([*(i for i in LEFT if i != 4), 3])
     assert table.resolve().execute().equality_deletes == 1
-    assert plain_spark_ids(table) == sorted([*(i for i in LEFT if i != 4), 3])
+    assert_same_ids(read_with_spark(table), sorted([*(i for i in LEFT if i != 4), 3]))
 
 
 def test_a_state_is_published_only_without_the_keys_that_came_during_the_resolve(
@@ -75,7 +75,7 @@ def test_a_state_is_published_only_without_the_keys_that_came_during_the_resolve
         result = ingest.resolve(publish="main").execute()
     assert (result.published, result.equality_deletes, result.positions) == ("main", 3, 4)
     assert head(table) == head(ingest) == result.snapshot_id
-    assert plain_spark_ids(table) == [i for i in LEFT if i not in {4, 5}]
+    assert_same_ids(read_with_spark(table), [i for i in LEFT if i not in {4, 5}])
 
 
 def test_positions_deleted_during_a_resolve_are_kept(
@@ -86,7 +86,7 @@ def test_positions_deleted_during_a_resolve_are_kept(
     with just_before_commit(monkeypatch, lambda: other.delete("id IN (5, 13)").execute()):
         result = table.resolve().execute()
     assert result.equality_deletes == 1
-    assert plain_spark_ids(table) == [i for i in LEFT if i != 5]
+    assert_same_ids(read_with_spark(table), [i for i in LEFT if i != 5])
     files = table.delete_files().select("referenced_data_file", "format").collect()
     if table.metadata.format_version > 2:
         assert len(files) == len({row.referenced_data_file for row in files})
@@ -99,7 +99,7 @@ def test_a_file_dropped_during_a_resolve_takes_its_positions_with_it(
     with just_before_commit(monkeypatch, lambda: spark.sql(f"DELETE FROM {table.name} WHERE id < 10")):
         result = table.resolve().execute()
     assert (result.positions, result.equality_deletes) == (1, 1)
-    assert plain_spark_ids(table) == [i for i in LEFT if i >= 10]
+    assert_same_ids(read_with_spark(table), [i for i in LEFT if i >= 10])
     assert {row.dangling for row in table.delete_files().collect()} == {False}
     strays = stored_files(table) - before
     assert sum("deletes" in path for path in strays) == 1, "files of the first try are left"
@@ -139,7 +139,7 @@ def test_a_dead_file_is_removed_whatever_other_writers_do_with_it(
     assert not any(row.dangling for row in table.delete_files().where("content = 'position'").collect()) or version == 2
     table.resolve().execute()
     table.remove_dangling().execute()
-    assert plain_spark_ids(table) == left
+    assert_same_ids(read_with_spark(table), left)
     assert spark.table(f"{table_name}.data_files").where(f"file_path = '{dead[0].path}'").isEmpty() == (
         change != "again"
     )
@@ -187,7 +187,7 @@ def test_a_rewrite_that_began_before_a_delete_and_ends_during_its_resolve_does_n
         result = table.resolve().execute()
     assert result.equality_deletes == 1
     assert result.positions == len({*gone} & {*range(10)})
-    assert plain_spark_ids(table) == [i for i in range(10) if i not in gone]
+    assert_same_ids(read_with_spark(table), [i for i in range(10) if i not in gone])
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_rewrite_that_ends_after_a_resolve_is_refused_by_iceberg(
         table.resolve().execute()
         with pytest.raises(Py4JJavaError, match=refusal):
             commit()
-        assert plain_spark_ids(table) == [i for i in range(10) if i not in gone]
+        assert_same_ids(read_with_spark(table), [i for i in range(10) if i not in gone])
         spark.sql(f"DROP TABLE {name} PURGE")
 
 
@@ -221,7 +221,7 @@ def test_a_compaction_during_a_resolve_makes_it_start_again(
     with just_before_commit(monkeypatch, lambda: spark.sql(call)):
         result = table.resolve().execute()
     assert result.files_scanned == 0  # the compaction applied the keys
-    assert plain_spark_ids(table) == expected
+    assert_same_ids(read_with_spark(table), expected)
     assert table.delete_files().where("content = 'equality'").count() == 0
 
 
@@ -264,7 +264,7 @@ def test_what_others_commit_during_a_compaction_is_kept(
     assert done
     assert result.verified
     assert result.equality_deletes == (2 if change == "keys" else 1)
-    assert plain_spark_ids(table) == (sorted([*LEFT, 50]) if change == "append" else [i for i in LEFT if i != 5])
+    assert_same_ids(read_with_spark(table), sorted([*LEFT, 50]) if change == "append" else [i for i in LEFT if i != 5])
     assert set(table.refresh().metadata.branches) == {"main"}
     assert table.delete_files().isEmpty()
 
@@ -290,7 +290,7 @@ def test_a_compaction_without_verification_lets_iceberg_decide(
     assert result.data_files_rewritten > 0
     assert ids(table) == [i for i in LEFT if i != 5]
     table.resolve().execute()
-    assert plain_spark_ids(table) == [i for i in LEFT if i != 5]
+    assert_same_ids(read_with_spark(table), [i for i in LEFT if i != 5])
 
 
 def test_a_race_that_is_lost_when_the_branch_moves_starts_the_compaction_again(
@@ -307,7 +307,7 @@ def test_a_race_that_is_lost_when_the_branch_moves_starts_the_compaction_again(
     monkeypatch.setattr("rowdelta.maintenance.compact.fast_forward", late)
     assert table.compact(options={"rewrite-all": "true"}).execute().verified
     assert len(done) == 2
-    assert plain_spark_ids(table) == [*LEFT, 50]
+    assert_same_ids(read_with_spark(table), [*LEFT, 50])
 
 
 def test_a_conflict_that_iceberg_wraps_is_a_conflict(table: rd.Table, monkeypatch: pytest.MonkeyPatch) -> None:

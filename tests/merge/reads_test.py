@@ -51,7 +51,7 @@ def test_columns_that_every_clause_sets_are_not_read(spark: SparkSession, table_
     some = table.merge(source, on="id").when_matched_delete("s.op = 'D'").when_matched_update({"v": "s.v"})
     assert columns_read(some) == {"id", "w"}
     start.execute()
-    assert sorted(map(tuple, table.read().collect())) == [(0, "v", "w"), (1, "new", "x"), (3, "v", "w")]
+    assert_same_rows(table.read(), [(0, "v", "w"), (1, "new", "x"), (3, "v", "w")])
 
 
 def test_a_merge_that_only_inserts_has_a_plan_without_deletes(spark: SparkSession, table_name: str) -> None:
@@ -65,7 +65,7 @@ def test_a_merge_that_only_inserts_has_a_plan_without_deletes(spark: SparkSessio
     new = spark.createDataFrame([(1, "x", "y"), (2, "x", "y")], COLUMNS)
     result = table.merge(new, on="id").when_not_matched_insert_all().execute()
     assert (result.rows_inserted, result.rows_deleted, result.rows_updated) == (1, 0, 0)
-    assert sorted(map(tuple, table.read().collect())) == [(1, "v", "w"), (2, "x", "y")]
+    assert_same_rows(table.read(), [(1, "v", "w"), (2, "x", "y")])
 
 
 @pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
@@ -143,8 +143,7 @@ def test_a_condition_without_keys_inserts_what_it_does_not_match(spark: SparkSes
         f"MERGE INTO {table_name} t USING keyless_changes s ON t.id + 0 = s.id "
         "WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)",
     )
-    rows = sorted(map(tuple, table.refresh().read().collect()))
-    assert rows == [(0, "v", "w"), (1, "n", "w"), (2, "v", "w"), (7, "n", None)]
+    assert_same_rows(table.refresh().read(), [(0, "v", "w"), (1, "n", "w"), (2, "v", "w"), (7, "n", None)])
 
 
 def test_an_insert_gives_a_column_its_default(spark: SparkSession, table_name: str) -> None:
@@ -157,4 +156,4 @@ def test_an_insert_gives_a_column_its_default(spark: SparkSession, table_name: s
     spark.catalog.refreshTable(table_name)
     source = spark.createDataFrame([(1,)], "id bigint")
     table.merge(source, on="id").when_not_matched_insert({"id": "s.id"}).execute()
-    assert [tuple(row) for row in table.read().collect()] == [(1, "x")]
+    assert_same_rows(table.read(), [(1, "x")])

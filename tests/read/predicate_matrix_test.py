@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import rowdelta as rd
 from rowdelta.iceberg import build_row_filter
 from rowdelta.iceberg.content_files import to_java
-from tests.support.oracle import assert_same_ids
+from tests.support.oracle import assert_same_ids, assert_same_rows
 from tests.support.tables import EDV, added_files, append_files, create, head, plan_of
 
 if TYPE_CHECKING:
@@ -410,7 +410,7 @@ def test_an_alias_names_rows_with_columns_that_filters_must_not_show_the_scan(
     assert update.execute().rows_updated == 1
     assert table.delete("t.s LIKE 'b%' OR t.s > 'x'", alias="t").execute().data_files_removed == 1
     assert table.delete("t.o.x = 4.0 AND t.s IS NOT NULL", alias="t").execute().rows_deleted == 1
-    assert sorted((row.id, row.k) for row in table.read().collect()) == [(1, 2.0), (3, None)]
+    assert_same_rows([(row.id, row.k) for row in table.read().collect()], [(1, 2.0), (3, None)])
 
 
 GREATEST: Final = 3.4028234663852886e38  # of the type float
@@ -478,13 +478,13 @@ def test_deletes_at_the_ends_of_floating_point_types_drop_only_files_that_match_
     assert start is not None
     for sql, left in (("f <> float('inf')", [INF, INF]), ("f < float('inf')", [INF, INF, NAN, NAN, NAN])):
         table.delete(f"{sql} OR f IS NULL").execute()
-        assert sorted(map(_place, (row.f for row in table.read().collect()))) == sorted(map(_place, left))
+        assert_same_rows([(row.f,) for row in table.read().collect()], [(value,) for value in left])
         roll_back(table, start)
     assert table.delete("f = float('inf')").execute().rows_deleted == 2
     other = create(spark, f"{table_name}_uncounted", "f float, k double", properties=properties)
     append_files(other, [file for file, values in uncounted if 1.0 in values])
     assert other.delete("k < 5").execute().rows_deleted == 1
-    assert [_place(row.k) for row in other.read().collect()] == [_place(NAN)]
+    assert_same_rows([(row.k,) for row in other.read().collect()], [(NAN,)])
     spark.sql(f"DROP TABLE {other.name}")
 
 

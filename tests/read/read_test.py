@@ -15,7 +15,7 @@ import rowdelta as rd
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg import ContentFile
 from rowdelta.iceberg.content_files import to_java
-from tests.support.oracle import assert_same_rows, ids, rows
+from tests.support.oracle import assert_same_ids, assert_same_rows, ids, rows
 from tests.support.shared_files import share_ids
 from tests.support.tables import EDV, VECTORS, append_ids, create, head, keys, one_file, plan_of, set_properties
 
@@ -100,7 +100,7 @@ def test_deletes_too_large_to_broadcast_are_shuffled_and_give_the_same_rows(
     assert "BroadcastHashJoin" not in plan
     assert len(re.findall(r"(?:ShuffledHashJoin|SortMergeJoin) .*LeftAnti", plan)) == 1
     assert_same_rows(frame, table.read())
-    assert sorted(row[0] for row in frame.collect()) == [0, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert_same_ids(frame, [0, 2, 3, 4, 5, 6, 7, 8, 9])
 
 
 def test_exact_keys_too_large_to_broadcast_are_shuffled_too(spark: SparkSession, table_name: str) -> None:
@@ -112,7 +112,8 @@ def test_exact_keys_too_large_to_broadcast_are_shuffled_too(spark: SparkSession,
     append_ids(spark, table_name, [2])
     frame = table.read(max_broadcast_bytes=0)
     assert re.search(r"(?:ShuffledHashJoin|SortMergeJoin) .*LeftAnti", plan_of(frame))
-    assert sorted(row[0] for row in frame.collect()) == [0, 2, 3] == ids(table)
+    assert_same_ids(frame, [0, 2, 3])
+    assert ids(table) == [0, 2, 3]
 
 
 def test_twenty_vectors_of_twenty_ages_are_one_join(spark: SparkSession, table_name: str) -> None:
@@ -181,7 +182,8 @@ def test_a_time_selects_the_snapshot_that_plain_spark_selects(spark: SparkSessio
     table.refresh()
     for moment, expected in zip(moments, ([0, 1], [0], [0], [0, 5]), strict=True):
         frame = spark.sql(f"SELECT id FROM {table_name} TIMESTAMP AS OF '{moment:%Y-%m-%d %H:%M:%S.%f}'")
-        assert ids(table, timestamp=moment) == sorted(row[0] for row in frame.collect()) == expected
+        assert_same_ids(frame, expected)
+        assert ids(table, timestamp=moment) == expected
     # A branch has no log: it is as if what is in it now had never been elsewhere.
     ingest = rd.table(spark, table_name, branch="ingest")
     assert [ids(ingest, timestamp=moment) for moment in moments] == [[0], [0], [0, 5], [0, 5]]
@@ -217,7 +219,7 @@ def test_an_old_state_has_the_columns_of_its_time(spark: SparkSession, table_nam
     assert old.columns == ["id", "v"]
     expected = [(i, "old") for i in (0, 2, 4, 5, 6, 7, 8, 9)] + [(3, "new")]
     assert_same_rows(old, expected)
-    assert sorted(row[0] for row in table.read().collect()) == [2, 3, 4, 5, 6, 7, 8, 9, 77]
+    assert_same_rows(table.read(), [*((number, None) for number in range(2, 10)), (77, 7)])
 
 
 # --- schemas and names
@@ -369,11 +371,11 @@ def test_a_view_follows_changes_and_a_dropped_view_stays_dropped(spark: SparkSes
     table = create(spark, table_name, "id bigint, v string", properties=EDV)
     append_ids(spark, table_name, range(4))
     frame = table.view("live_rows")
-    assert sorted(row[0] for row in frame.collect()) == [0, 1, 2, 3]
+    assert_same_ids(frame, [0, 1, 2, 3])
     other = rd.table(spark, table_name)
     for key, left in ((1, [0, 2, 3]), (3, [0, 2])):
         other.delete_keys(keys(spark, key), "id").execute()
-        assert [row[0] for row in spark.sql("SELECT id FROM live_rows ORDER BY id").collect()] == left
+        assert_same_ids(spark.sql("SELECT id FROM live_rows"), left)
     spark.sql("DROP VIEW live_rows")
     other.delete_keys(keys(spark, 0), "id").execute()
     assert not spark.catalog.tableExists("live_rows")
@@ -473,4 +475,4 @@ def test_one_integer_key_may_be_deleted_in_every_encoding_at_once(spark: SparkSe
     encodings: tuple[rd.Encoding, ...] = ("full-row", "hash-map", "deletion-vector")
     for key, encoding in enumerate(encodings):
         table.delete_keys(spark.range(key, key + 1).toDF("k"), "k", encoding=encoding).execute()
-    assert sorted(row.k for row in table.read().collect()) == list(range(3, 10))
+    assert_same_rows(table.read(), [(k,) for k in range(3, 10)])

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
-from tests.support.oracle import assert_same_rows, ids
+from tests.support.oracle import assert_same_ids, assert_same_rows, ids
 from tests.support.races import FasterWriter, assert_no_stray_files
 from tests.support.shared_files import share
 from tests.support.tables import (
@@ -99,7 +99,7 @@ def test_what_a_vector_cannot_hold_falls_back_and_says_why_unless_a_vector_was_a
     assert f"Encoding: {reason}" in caplog.messages
     expected = sorted(set(range(10)) - set(some))
     assert ids(table) == expected
-    assert sorted(row[0] for row in spark.table(table_name).collect()) == expected
+    assert_same_ids(spark.table(table_name), expected)
 
 
 def test_an_unknown_encoding_is_refused(spark: SparkSession, table_name: str) -> None:
@@ -290,10 +290,10 @@ def test_keys_of_every_type_delete_only_their_rows(spark: SparkSession, table_na
     for i, (kind, values) in enumerate(KEY_TYPES):
         gone = spark.createDataFrame([(values[0],), (None,)], f"k{i} {kind}")
         table.delete_keys(gone, f"k{i}", encoding=encoding).execute()
-    left = [10 * i + 1 for i in range(len(KEY_TYPES))]
-    assert sorted(row[0] for row in table.read(columns=["n"]).collect()) == left
+    left = [(10 * i + 1,) for i in range(len(KEY_TYPES))]
+    assert_same_rows(table.read(columns=["n"]), left)
     if encoding == "full-row":
-        assert sorted(row.n for row in spark.table(table_name).collect()) == left
+        assert_same_rows([(row.n,) for row in spark.table(table_name).collect()], left)
 
 
 # --- partitions

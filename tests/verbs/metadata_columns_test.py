@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
+from tests.support.oracle import assert_same_ids, assert_same_rows
 from tests.support.tables import append_ids, create, head, keys, one_file, stored_files
 
 if TYPE_CHECKING:
@@ -22,10 +23,6 @@ def case_sensitive(spark: SparkSession) -> Iterator[None]:
     spark.conf.unset("spark.sql.caseSensitive")
 
 
-def ids(spark: SparkSession, name: str) -> list[int]:
-    return sorted(row.id for row in spark.table(name).select("id").collect())
-
-
 @pytest.mark.parametrize("version", [2, 3])
 def test_a_predicate_may_name_positions(spark: SparkSession, table_name: str, version: int) -> None:
     table = create(spark, table_name, "id bigint, v string", version=version)
@@ -34,7 +31,7 @@ def test_a_predicate_may_name_positions(spark: SparkSession, table_name: str, ve
     assert table.delete("_pos = 1").execute().rows_deleted == 2
     file = spark.table(table_name).where("id = 7").select("_file").collect()[0][0]
     assert table.delete(f"o._file = '{file}' AND o._pos > 2", alias="o").execute().rows_deleted == 2
-    assert ids(spark, table_name) == [0, 2, 3, 4, 5, 7]
+    assert_same_ids(spark.table(table_name).select("id"), [0, 2, 3, 4, 5, 7])
 
 
 def test_rows_without_ids_are_not_found_by_ids_that_were_made_up(spark: SparkSession, table_name: str) -> None:
@@ -44,7 +41,7 @@ def test_rows_without_ids_are_not_found_by_ids_that_were_made_up(spark: SparkSes
     spark.sql(f"ALTER TABLE {table_name} ADD COLUMN later int")  # the snapshot is of an older schema now
     assert table.delete("_row_id < 3").execute().snapshot_id is None
     assert table.delete("id < 3").execute().rows_deleted == 3
-    assert ids(spark, table_name) == [3, 4]
+    assert_same_ids(spark.table(table_name).select("id"), [3, 4])
 
 
 @pytest.mark.parametrize("column", ["_POS", "_File", "_pos"])
@@ -66,7 +63,7 @@ def test_a_column_named_like_a_position_is_refused(spark: SparkSession, table_na
     assert (head(table), stored_files(table)) == before
     spark.sql(f"ALTER TABLE {table_name} RENAME COLUMN {column} TO place")
     assert table.delete("id = 5").execute().rows_deleted == 1
-    assert ids(spark, table_name) == [6, 7]
+    assert_same_ids(spark.table(table_name).select("id"), [6, 7])
 
 
 @pytest.mark.parametrize("column", ["_ROW_ID", "_Last_updated_sequence_number"])
@@ -84,7 +81,7 @@ def test_a_column_named_like_lineage_is_refused_where_rows_keep_it(
             operation.execute()
     assert (head(table), stored_files(table)) == before
     assert table.delete("id = 5").execute().rows_deleted == 1
-    assert ids(spark, table_name) == [6, 7]
+    assert_same_ids(spark.table(table_name).select("id"), [6, 7])
 
 
 def test_a_merge_may_name_positions_and_lineage(spark: SparkSession, table_name: str) -> None:
@@ -109,10 +106,10 @@ def test_a_column_with_a_name_of_rowdeltas_own_is_refused(spark: SparkSession, t
         table.update().set("id", "0").where("id = 5").execute()
     assert "RENAME COLUMN `__RD_new_id`" in str(e.value)
     assert (head(table), stored_files(table)) == before
-    assert [tuple(row) for row in table.read("id = 5").collect()] == [(5, 2)]
+    assert_same_rows(table.read("id = 5"), [(5, 2)])
     spark.sql(f"ALTER TABLE {table_name} RENAME COLUMN __RD_new_id TO other")
     assert table.update().set("id", "0").where("id = 5").execute().rows_updated == 1
-    assert ids(spark, table_name) == [0, 6]
+    assert_same_ids(spark.table(table_name).select("id"), [0, 6])
 
 
 def test_updates_after_an_upgrade_make_up_no_ids(spark: SparkSession, table_name: str) -> None:
@@ -131,7 +128,7 @@ def test_names_that_differ_in_case_are_distinct_where_spark_compares_case(spark:
     table = create(spark, table_name, "id bigint, _POS bigint")
     one_file(spark, [(5, 2), (6, 2), (7, 2)], "id bigint, _POS bigint").writeTo(table_name).append()
     assert table.delete("id = 5").execute().rows_deleted == 1
-    assert ids(spark, table_name) == [6, 7]
+    assert_same_ids(spark.table(table_name).select("id"), [6, 7])
 
 
 def test_columns_named_like_unneeded_metadata_columns_are_allowed(spark: SparkSession, table_name: str) -> None:
@@ -139,4 +136,4 @@ def test_columns_named_like_unneeded_metadata_columns_are_allowed(spark: SparkSe
     table = create(spark, table_name, columns, properties={"write.delete.equality-vector.enabled": "true"})
     one_file(spark, [(5, 2, True), (6, 3, False)], columns).writeTo(table_name).append()
     table.delete_keys(keys(spark, 5), "id").execute()
-    assert [tuple(row) for row in table.read().collect()] == [(6, 3, False)]
+    assert_same_rows(table.read(), [(6, 3, False)])
