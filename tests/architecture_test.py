@@ -47,6 +47,13 @@ def test_every_module_that_the_page_names_exists() -> None:
     assert missing == []
 
 
+def test_the_page_lists_every_module_of_iceberg_once() -> None:
+    table = section("Layers").split("\n### The modules of `iceberg/`\n")[1].split("\n### ")[0]
+    rows = re.findall(r"^\| [^|]+ \| ((?:`\w+`(?:, )?)+) \|$", table, re.MULTILINE)
+    listed = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(listed) == sorted(path.stem for path in (SOURCES / "iceberg").glob("[!_]*.py"))
+
+
 def internals(tree: ast.AST) -> Iterator[str]:
     """Uses of PySpark that only `spark/` may make: modules and attributes of its own, and the way into the JVM."""
     for node in ast.walk(tree):
