@@ -21,7 +21,7 @@ def _end_on_ctrl_c() -> None:
     A program that imports rowdelta keeps its own signal handler, and a process that ignores signals still does.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
-    if _is_command() and in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if is_command() and in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
 
 
@@ -30,7 +30,7 @@ def format_interrupted_line() -> str:
     return '{"error": "Interrupted", "hint": null}\n' if "--json" in sys.argv else "Interrupted\n"
 
 
-def _is_command() -> bool:
+def is_command() -> bool:
     """Whether Python runs the script `rowdelta`, or `-m rowdelta`."""
     script = sys.argv[0] if sys.argv else ""
     if script == "-m":  # Python's name for a module while it looks for it

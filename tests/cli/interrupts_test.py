@@ -186,7 +186,10 @@ def test_while_a_table_is_loaded_read_and_changed(tmp_path: Path) -> None:
                 if made.process.poll() is not None:
                     continue
                 code, _, err = made.interrupt(group=True)
-                assert (code, err, made.left()) == (ENDED, "Interrupted\n", []), (words, delay)
+                expected = ENDED, "Interrupted\n"
+                if code == 0:  # the command had done its work, and was about to end
+                    expected = 0, ""
+                assert (code, err, made.left()) == (*expected, []), (words, delay)
     found = subprocess.run(count, cwd=tmp_path, check=True, capture_output=True, text=True)
     assert json.loads(found.stdout)[0]["n"] in {1_000_000, 500_000}
     known = subprocess.run(

@@ -203,7 +203,7 @@ def test_a_predicate_limits_it_to_partitions(spark: SparkSession, table_name: st
     table.delete_keys(keys(spark, 3), "id", scope="global").execute()
     result = table.resolve("region = 'US'").execute()
     assert result.equality_deletes == 1
-    assert "for the whole table" in result.omitted[0]
+    assert "apply to the whole table" in result.omitted[0]
     result = table.resolve("region = 'US'").execute()
     assert result.snapshot_id is None
     assert result.omitted

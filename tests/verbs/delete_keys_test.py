@@ -549,7 +549,7 @@ def test_a_write_that_fails_half_way_leaves_no_file(
     monkeypatch.setattr(io, "write", write)
     frame = spark.createDataFrame([(0, "a"), (1, "b")], "id bigint, v string")
     with pytest.raises(rd.TableError, match="the disk is full"):
-        table.delete_keys(frame, "id").execute()
+        table.delete_keys(frame, "id", scope="partition").execute()
     assert len(written) == 2
     assert (head(table), stored_files(table)) == (before, files)
 

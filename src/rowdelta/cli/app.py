@@ -21,7 +21,7 @@ from rowdelta.cli import (  # noqa: F401
 )
 
 # isort: on
-from rowdelta.cli.interrupts import run_command
+from rowdelta.cli.interrupts import ignore_late_interrupts, run_command
 from rowdelta.cli.options import app
 from rowdelta.errors import RowDeltaError
 
@@ -30,7 +30,9 @@ __all__ = ["app", "main"]
 
 def main() -> None:
     """Runs the command line. An error becomes one message and exit code 1."""
-    sys.exit(run_command(_run))
+    exit_code = run_command(_run)
+    ignore_late_interrupts()
+    sys.exit(exit_code)
 
 
 def _run() -> int:
