@@ -43,8 +43,8 @@ class Cluster:
         self.server = Server("master", master, folder, port, env)
         worker = [launcher, "org.apache.spark.deploy.worker.Worker", *here, "--cores", "1", "--memory", "1200m"]
         self.workers = [
-            Server(f"worker{number}", [*worker, "--work-dir", str(folder / f"worker{number}"), self.address], folder, 0, env)
-            for number in range(WORKERS)
+            Server(name, [*worker, "--work-dir", str(folder / name), self.address], folder, 0, env)
+            for name in (f"worker{number}" for number in range(WORKERS))
         ]
 
     def wait(self) -> None:
@@ -72,6 +72,7 @@ class Cluster:
                 found[executor[1]] = int(pid)
         return found
 
-    def kill_executor(self, executor: str) -> None:
+    @staticmethod
+    def kill(process: int) -> None:
         """Kills an executor, which gets no chance to clean up."""
-        os.kill(self.list_executors()[executor], signal.SIGKILL)
+        os.kill(process, signal.SIGKILL)

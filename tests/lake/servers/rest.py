@@ -24,7 +24,8 @@ class RestServer:
     def __init__(self, folder: Path, s3: S3Server) -> None:
         port = find_free_port()
         self.address = f"http://{HOST}:{port}"
-        jars = [*get_jars("rest-server"), *get_jars("aws"), *pyspark_jars("hadoop-client", "slf4j-api", "commons-logging")]
+        hadoop = pyspark_jars("hadoop-client", "slf4j-api", "commons-logging")
+        jars = [*get_jars("rest-server"), *get_jars("aws"), *hadoop]
         backend = {
             "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
             "uri": f"jdbc:sqlite:{folder / 'rest.db'}",
@@ -34,8 +35,8 @@ class RestServer:
         }
         source = str(Path(__file__).with_name("RestServer.java"))
         settings = [f"{key}={value}" for key, value in backend.items()]
-        command = [find_java(), *JVM_OPTIONS, "-Xmx256m", "-cp", join_class_path(jars), source, HOST, str(port), *settings]
-        self.server = Server("rest", command, folder, port)
+        java = [find_java(), *JVM_OPTIONS, "-Xmx256m", "-cp", join_class_path(jars)]
+        self.server = Server("rest", [*java, source, HOST, str(port), *settings], folder, port)
 
     def wait(self) -> None:
         """Waits until the catalog answers."""

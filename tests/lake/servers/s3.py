@@ -51,9 +51,7 @@ class S3Server:
 
     def _create_bucket(self) -> bool:
         with suppress(URLError, ConnectionError):
-            urllib.request.urlopen(
-                urllib.request.Request(f"{self.address}/{BUCKET}", method="PUT"), timeout=10
-            ).close()
+            urllib.request.urlopen(urllib.request.Request(f"{self.address}/{BUCKET}", method="PUT"), timeout=10).close()
             return True
         return False
 
