@@ -156,8 +156,9 @@ def count_jobs(lake: Lake, scheduler: Scheduler, case: Case) -> int:
     table = make(lake, case)
     before = scheduler.count_jobs()
     case.run(table)
+    jobs = scheduler.count_jobs() - before
     check(table, case)
-    return scheduler.count_jobs() - before
+    return jobs
 
 
 def check(table: rd.Table, case: Case) -> None:
@@ -178,9 +179,12 @@ def test_a_verb_survives_the_end_of_an_executor(lake: Lake, job_counts: dict[str
     if verb not in job_counts:
         job_counts[verb] = count_jobs(lake, scheduler, case)
     jobs = job_counts[verb]
-    number = {"first": 1, "middle": (jobs + 1) // 2, "last": jobs}[stage]
-    table = make(lake, case)
-    with kill_during_job(lake, scheduler, number) as killed:
-        case.run(table)
-    assert killed, f"no task ran in job {number} of {jobs}"
-    check(table, case)
+    first_choice = {"first": 1, "middle": (jobs + 1) // 2, "last": jobs}[stage]
+    for job in range(first_choice, 0, -1):  # a job may end before it is noticed
+        table = make(lake, case)
+        with kill_during_job(lake, scheduler, job) as killed:
+            case.run(table)
+        check(table, case)
+        if killed:
+            return
+    pytest.fail(f"no executor had a task in any of {jobs} jobs")

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -17,14 +18,13 @@ from tests.support.oracle import assert_same_rows
 from tests.support.tables import EDV, create
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import rowdelta as rd
     from tests.lake.lake import Lake
 
 CATALOGS: Final = ("rest", "postgres", "hive")
 WRITERS: Final = 2
 VERSIONS: Final = (2, 3)
+_END_SECONDS: Final = 60.0
 
 
 class Writers:
@@ -43,6 +43,7 @@ class Writers:
                         stdout=subprocess.PIPE,
                         stderr=errors,
                         text=True,
+                        cwd=Path(__file__).parents[2],
                     )
                 )
         self._say(given)
@@ -64,11 +65,16 @@ class Writers:
             assert process.stdout is not None
             assert process.stdout.readline().strip() == line, log.read_text()
 
+    def finish(self) -> None:
+        """Waits until the processes have ended by themselves."""
+        for process, log in zip(self._processes, self._logs, strict=True):
+            process.communicate(timeout=_END_SECONDS)
+            assert process.returncode == 0, log.read_text()
+
     def stop(self) -> None:
-        """Ends the processes."""
+        """Ends the processes that still run."""
         for process in self._processes:
             process.terminate()
-        for process in self._processes:
             process.communicate()
 
 
@@ -97,6 +103,7 @@ def written(
     try:
         for _ in tables:
             writers.write()
+        writers.finish()
     finally:
         writers.stop()
     for table in tables.values():

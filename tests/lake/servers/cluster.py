@@ -53,7 +53,7 @@ class Cluster:
         for worker in self.workers:
             worker.start()
         for worker in self.workers:
-            worker.wait_until(lambda log=worker.log: "registered with master" in log.read_text())  # type: ignore[misc]
+            worker.wait_for_log("registered with master")
 
     def stop(self) -> None:
         """Stops the workers with their executors, and the master."""

@@ -64,7 +64,7 @@ class PostgresServer:
 
     def wait(self) -> None:
         """Waits until the server accepts connections."""
-        self.server.wait_until(lambda: "ready to accept connections" in self.server.log.read_text())
+        self.server.wait_for_log("ready to accept connections")
 
     def remove(self) -> None:
         """Removes the database, after the server has stopped."""

@@ -97,6 +97,10 @@ class Server:
         """Waits until the server listens on its port."""
         self.wait_until(self._is_listening)
 
+    def wait_for_log(self, text: str) -> None:
+        """Waits until the server has printed a text."""
+        self.wait_until(lambda: text in self.log.read_text(errors="replace"))
+
     def _is_listening(self) -> bool:
         with socket.socket() as probe:
             probe.settimeout(1)
