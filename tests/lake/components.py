@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlparse
 
 from tests.lake.servers.cluster import Cluster
@@ -18,6 +18,8 @@ from tests.lake.servers.server import MissingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tests.lake.servers.server import Service
 
 # Each name is that of a catalog in SQL.
 COMPONENTS: Final = ("hadoop", "s3", "s3a", "rest", "postgres", "hive")
@@ -61,7 +63,7 @@ class Components:
         self.available: dict[str, Component] = {}
         self.missing: dict[str, MissingError] = {}
         self._servers = ExitStack()
-        self._waiting: list[Any] = []
+        self._waiting: list[Service] = []
         self._s3: S3Server | None = None
         try:
             self.cluster = Cluster(folder)
@@ -69,8 +71,8 @@ class Components:
             self._start(self.cluster)
             for name in COMPONENTS:
                 self._make(name)
-            for server in self._waiting:  # they start side by side
-                server.wait()
+            for service in self._waiting:  # they start side by side
+                service.wait()
         except BaseException:
             self.stop()
             raise
@@ -110,13 +112,13 @@ class Components:
             return self._s3.files / url.path.lstrip("/")
         return Path(url.path)
 
-    def _start(self, server: Any) -> None:
-        server.server.start()
-        self._waiting.append(server)
+    def _start(self, service: Service) -> None:
+        service.server.start()
+        self._waiting.append(service)
 
-    def _add(self, server: Any) -> None:
-        self._servers.callback(server.server.stop)
-        self._start(server)
+    def _add(self, service: Service) -> None:
+        self._servers.callback(service.server.stop)
+        self._start(service)
 
     def _need_s3(self) -> S3Server:
         if self._s3 is None:
@@ -137,30 +139,29 @@ class Components:
 
     def _make_s3(self) -> Component:
         """A JDBC catalog in a file, which needs no server, with its tables on S3."""
-        jars = [*get_jars("aws"), *get_jars("sqlite")]
         catalog = {
             "type": "jdbc",
             "uri": f"jdbc:sqlite:{self.folder / 'catalog.db'}",
             "jdbc.schema-version": "V1",
             "warehouse": f"s3://{BUCKET}/sqlite",
-            **self._need_s3().file_io_settings(),
         }
-        return Component(catalog, f"s3a://{BUCKET}/delta", jars)
+        return self._put_on_s3(catalog, *get_jars("sqlite"))
 
     def _make_s3a(self) -> Component:
         """A Hadoop catalog on S3, through Hadoop's own client."""
-        jars = [*get_jars("aws"), *get_jars("s3a")]
-        catalog = {"type": "hadoop", "warehouse": f"s3a://{BUCKET}/s3a"}
-        return Component(catalog, f"s3a://{BUCKET}/delta", jars, self._need_s3().hadoop_settings())
+        return self._put_on_s3({"type": "hadoop", "warehouse": f"s3a://{BUCKET}/s3a"}, file_io=False)
 
     def _make_rest(self) -> Component:
-        jars = get_jars("aws")
-        s3 = self._need_s3()
-        server = RestServer(self.folder, s3)
+        server = RestServer(self.folder, self._need_s3())
         self._add(server)
-        return Component(
-            {"type": "rest", "uri": server.address, **s3.file_io_settings()}, f"s3a://{BUCKET}/delta", jars
-        )
+        return self._put_on_s3({"type": "rest", "uri": server.address})
+
+    def _put_on_s3(self, catalog: dict[str, str], *jars: Path, file_io: bool = True) -> Component:
+        """A catalog with its tables on S3, where Delta's tables are, too; Delta always uses Hadoop's client."""
+        s3 = self._need_s3()
+        settings = {**catalog, **s3.file_io_settings()} if file_io else catalog
+        clients = [*get_jars("aws"), *get_jars("s3a")]
+        return Component(settings, f"s3a://{BUCKET}/delta", [*clients, *jars], s3.hadoop_settings())
 
     def _make_postgres(self) -> Component:
         jars = get_jars("postgres")

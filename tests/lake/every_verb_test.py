@@ -7,9 +7,11 @@ import traceback
 from typing import TYPE_CHECKING
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
 import rowdelta as rd
 from tests.lake.components import COMPONENTS
+from tests.lake.lake import NO_PYTHON
 from tests.lake.report import VERSIONS, Outcome
 from tests.lake.stray_files import find_stray_files
 from tests.lake.table_model import TableModel
@@ -47,6 +49,11 @@ def run_verb(model: TableModel, name: str) -> str:
     except Exception:  # noqa: BLE001 - the test fails with it, after the other verbs
         return traceback.format_exc()
     return ""
+
+
+def test_executors_have_no_python(lake: Lake) -> None:
+    with pytest.raises(Py4JJavaError, match=f'Cannot run program "{NO_PYTHON}"'):
+        lake.spark.sparkContext.parallelize([1]).map(str).collect()
 
 
 def test_every_public_verb_is_tried() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-# No executor can start this program, so a verb that needs Python on an executor fails.
-NO_PYTHON: Final = os.path.join(os.sep, "there", "is", "no", "python")  # noqa: PTH118 - a path that no file may have
+# A verb that needs Python on an executor fails: there is no such program.
+NO_PYTHON: Final = "no-python-for-executors"
 
 
 class Lake:
@@ -51,7 +50,9 @@ class Lake:
             "spark.databricks.delta.snapshotPartitions": 1,
             **self.components.settings,
         }
-        return rd.session(config=config, delta=True)
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("PYSPARK_PYTHON", NO_PYTHON)  # PySpark tells executors this name
+            return rd.session(config=config, delta=True)
 
     def stop(self) -> None:
         """Stops Spark, and then every server, even if Spark does not stop."""

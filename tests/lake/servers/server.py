@@ -9,7 +9,7 @@ import subprocess
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -115,3 +115,12 @@ class Server:
                 os.killpg(self.process.pid, number)
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(_STOP_SECONDS)
+
+
+class Service(Protocol):
+    """Something that a server offers, such as a catalog."""
+
+    server: Server
+
+    def wait(self) -> None:
+        """Waits until it can be used."""
