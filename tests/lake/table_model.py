@@ -7,6 +7,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.lake.components import NAMESPACE
+from tests.lake.frames import make_frame
 from tests.support.oracle import assert_same_rows
 from tests.support.tables import VECTORS, create
 
@@ -67,7 +68,7 @@ class TableModel:
 
     def frame(self, rows: list[tuple[Any, ...]], schema: str = COLUMNS) -> DataFrame:
         """A frame of a few rows."""
-        return self.spark.createDataFrame(rows, schema)
+        return make_frame(self.spark, rows, schema)
 
     def set_values(self, keys: Iterable[int], **values: Any) -> None:
         """Expects values in some rows; a row that does not exist yet is added to its partition."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
+
+import pytest
 
 import rowdelta as rd
 from tests.lake.components import NAMESPACE
@@ -25,6 +28,12 @@ COMPONENT: Final = "rest"
 EXPECTED: Final = [
     (key, {3: "w", 5: "new", 7: "x", 50: "new"}.get(key, "v")) for key in (*range(20), 50) if key not in {1, 2, 4, 6}
 ]
+
+
+@pytest.fixture(autouse=True)
+def python_on_executors(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The frames of these verbs are made of Python lists, which Spark converts on executors."""
+    monkeypatch.setattr(lake.spark.sparkContext, "pythonExec", sys.executable)
 
 
 def make(lake: Lake) -> str:

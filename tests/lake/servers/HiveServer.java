@@ -18,7 +18,6 @@ public class HiveServer {
         conf.set("javax.jdo.option.ConnectionDriverName", "org.apache.derby.jdbc.EmbeddedDriver");
         conf.set("datanucleus.schema.autoCreateAll", "true");
         conf.set("hive.metastore.schema.verification", "false");
-        conf.set("hive.metastore.try.direct.sql", "false");
         HiveMetaStore.HMSHandler handler = new HiveMetaStore.HMSHandler("metastore", conf);
         IHMSHandler retrying = RetryingHMSHandler.getProxy(conf, handler, false);
         InetSocketAddress address = new InetSocketAddress(arguments[0], Integer.parseInt(arguments[1]));

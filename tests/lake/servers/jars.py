@@ -54,14 +54,16 @@ class Artifact:
 GROUPS: Final[dict[str, tuple[Artifact, ...]]] = {
     "s3-server": (Artifact("org.gaul:s3proxy:4.1.0", ("jar-with-dependencies",)),),
     "aws": (Artifact("org.apache.iceberg:iceberg-aws-bundle:1.12.0"),),
-    # The AWS bundle of Iceberg has the rest of the SDK, in this version.
+    # Iceberg's bundle has the rest of the AWS SDK, in this version.
     "s3a": (
         Artifact("org.apache.hadoop:hadoop-aws:3.4.2"),
+        Artifact("software.amazon.awssdk:apache-client:2.54.17"),
         Artifact("software.amazon.awssdk:s3-transfer-manager:2.54.17"),
     ),
     "rest-server": (
         Artifact("org.apache.iceberg:iceberg-core:1.11.0", ("", "tests"), transitive=True),
         Artifact("org.apache.iceberg:iceberg-aws:1.11.0"),
+        Artifact("software.amazon.awssdk:apache-client:2.54.17"),
         Artifact("dev.failsafe:failsafe:3.3.2"),
         Artifact("org.eclipse.jetty.ee10:jetty-ee10-servlet:12.1.14", transitive=True),
         Artifact("org.xerial:sqlite-jdbc:3.49.1.0"),

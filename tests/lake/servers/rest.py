@@ -24,8 +24,8 @@ class RestServer:
     def __init__(self, folder: Path, s3: S3Server) -> None:
         port = find_free_port()
         self.address = f"http://{HOST}:{port}"
-        hadoop = pyspark_jars("hadoop-client", "slf4j-api", "commons-logging")
-        jars = [*get_jars("rest-server"), *get_jars("aws"), *hadoop]
+        spark = pyspark_jars("hadoop-client", "httpclient-4", "httpcore-4", "jcl-over-slf4j")
+        jars = [*get_jars("rest-server"), *get_jars("aws"), *spark]
         backend = {
             "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
             "uri": f"jdbc:sqlite:{folder / 'rest.db'}",
