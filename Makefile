@@ -12,7 +12,7 @@ UV := $(or $(shell command -v uv),$(TOOLS)/bin/uv)
 WITH_JDK = JAVA_HOME="$$(scripts/jdk)" && export JAVA_HOME
 
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-8s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-9s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(PACKAGES) ## Make the environment: Python packages from the lock file, the JDK check, Spark's packages
 
@@ -22,8 +22,11 @@ demo: jdk $(PACKAGES) ## Run the demo pipeline on an embedded warehouse
 test: jdk check $(PACKAGES) ## Check the code, then run the tests, with a sample of each matrix (SAMPLE=number repeats one)
 	@$(WITH_JDK) && $(BIN)/pytest -n 2 $(if $(SAMPLE),--sample=$(SAMPLE))
 
-test-all: jdk check $(PACKAGES) ## Run every case of every test
-	@$(WITH_JDK) && $(BIN)/pytest -n 2 --sample=all
+test-all: jdk check $(PACKAGES) ## Run every case of every test, and then test-lake
+	@$(WITH_JDK) && $(BIN)/pytest -n 2 --sample=all && $(BIN)/pytest tests/lake
+
+test-lake: jdk $(PACKAGES) ## Run every verb on a Spark cluster with REST, JDBC and Hive catalogs and S3, all on this machine
+	@$(WITH_JDK) && $(BIN)/pytest tests/lake
 
 check: $(STAMP) ## Lint, types, and the direction of imports
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache
@@ -59,4 +62,4 @@ $(PACKAGES): $(STAMP) scripts/fetch_packages.py
 	@$(WITH_JDK) && $(BIN)/python scripts/fetch_packages.py
 	@touch $@
 
-.PHONY: help setup demo test test-all check bench docs lock clean jdk
+.PHONY: help setup demo test test-all test-lake check bench docs lock clean jdk

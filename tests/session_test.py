@@ -4,6 +4,7 @@ import atexit
 import subprocess
 import sys
 import textwrap
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -141,6 +142,20 @@ def test_a_spark_without_iceberg_is_refused_until_it_is_stopped(tmp_path: Path) 
     assert "refused: this Spark session has no Iceberg on its class path\nHint: start Spark with" in output
     assert "refused: a Spark is already running without org.apache.iceberg" in output
     assert "lake.db.t opened" in output
+
+
+def test_executors_get_the_jars_of_packages_and_those_that_the_caller_names(tmp_path: Path) -> None:
+    jar = tmp_path / "empty.jar"
+    with zipfile.ZipFile(jar, "w") as archive:
+        archive.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n")
+    script = f"""
+        import rowdelta as rd
+        config = {{"spark.master": "local[1]", "spark.driver.memory": "1g", "spark.jars": {str(jar)!r}}}
+        print(rd.session("warehouse", config=config).sparkContext._jsc.sc().listJars().mkString(" "))
+    """
+    output = run_script(script, tmp_path)
+    assert "empty.jar" in output
+    assert "iceberg-spark-runtime" in output
 
 
 def test_a_spark_that_does_not_start_says_why(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _READS: Final = ("read", "view", "delete_files", "debt", "advise")
+LAKE: Final = "tests/lake"
 _executed: set[str] = set()  # verbs, by the test that is running
 _cases: Counter[str] = Counter()  # tests, by verb
 
@@ -28,9 +29,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help=f"which sample of the matrices to run: a number, or '{ALL}' for every case; by default today's for the "
         "whole suite, and every case of files that are named",
     )
+    parser.addoption(
+        "--lake",
+        action="store_true",
+        help="also run the tests of real components, which start servers; a run that names their folder does so anyway",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.option.lake |= any(LAKE in argument for argument in config.args)
     if config.option.sample is None:  # before xdist starts its workers, which get the same options
         today = str(dt.datetime.now(dt.timezone.utc).date().toordinal())
         config.option.sample = today if _is_whole(config) else ALL

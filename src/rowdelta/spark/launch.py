@@ -64,13 +64,22 @@ def launch_spark(settings: dict[str, str]) -> SparkSession:
         raise
     output.close_write_end()
     try:
-        spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
+        spark = SparkSession(SparkContext(conf=_remove_jars(conf), gateway=gateway))
     except Py4JJavaError as error:
         raise SessionError(
             f"Spark did not start: {error.java_exception.getMessage()}", hint="is one of the settings in config wrong?"
         ) from error
     output.pass_on()
     return spark
+
+
+def _remove_jars(conf: SparkConf) -> SparkConf:
+    """Copies a configuration without `spark.jars`.
+
+    The JVM has added the jars of `spark.jars.packages` to its own list. PySpark would replace this list with the
+    setting, and executors of a cluster would not get the packages.
+    """
+    return SparkConf(loadDefaults=False).setAll([(key, value) for key, value in conf.getAll() if key != "spark.jars"])
 
 
 def remove_at_exit_if_empty(folder: Path) -> None:
