@@ -90,6 +90,8 @@ class Table:
         """Reads the newest metadata from the catalog.
 
         Examples:
+            >>> list(t.metadata.tags)
+            []
             >>> _ = spark.sql("ALTER TABLE lake.db.orders CREATE TAG audit")  # by Spark, not by rowdelta
             >>> list(t.metadata.tags), list(t.refresh().metadata.tags)
             ([], ['audit'])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlparse
 
 from tests.lake.servers.cluster import Cluster
+from tests.lake.servers.counting_proxy import CountingProxy
 from tests.lake.servers.hive import HiveServer
 from tests.lake.servers.jars import get_jars
 from tests.lake.servers.postgres import PostgresServer
@@ -55,6 +56,7 @@ class Components:
     Attributes:
         available: The components that can be used, by name.
         missing: Why the others cannot, by name.
+        storage_proxy, catalog_proxy: Count the requests of the component `rest`.
         cluster: The Spark cluster, which every machine with PySpark has.
     """
 
@@ -65,6 +67,8 @@ class Components:
         self._servers = ExitStack()
         self._waiting: list[Service] = []
         self._s3: S3Server | None = None
+        self.storage_proxy: CountingProxy | None = None
+        self.catalog_proxy: CountingProxy | None = None
         try:
             self.cluster = Cluster(folder)
             self._servers.callback(self.cluster.stop)
@@ -152,9 +156,14 @@ class Components:
         return self._put_on_s3({"type": "hadoop", "warehouse": f"s3a://{BUCKET}/s3a"}, file_io=False)
 
     def _make_rest(self) -> Component:
+        """A REST catalog. The requests to it and to its storage are counted."""
         server = RestServer(self.folder, self._need_s3())
         self._add(server)
-        return self._put_on_s3({"type": "rest", "uri": server.address})
+        self.storage_proxy, self.catalog_proxy = CountingProxy(self._need_s3().address), CountingProxy(server.address)
+        for proxy in (self.storage_proxy, self.catalog_proxy):
+            self._servers.callback(proxy.stop)
+        component = self._put_on_s3({"type": "rest", "uri": self.catalog_proxy.address})
+        return replace(component, catalog=component.catalog | {"s3.endpoint": self.storage_proxy.address})
 
     def _put_on_s3(self, catalog: dict[str, str], *jars: Path, file_io: bool = True) -> Component:
         """A catalog with its tables on S3, where Delta's tables are, too; Delta always uses Hadoop's client."""

@@ -81,7 +81,7 @@ class Writers:
 @pytest.fixture(scope="module")
 def tables(lake: Lake) -> dict[tuple[str, int], rd.Table]:
     """A table for each catalog that this machine has, and each format version."""
-    made = {}
+    made: dict[tuple[str, int], rd.Table] = {}
     for catalog in CATALOGS:
         if catalog in lake.components.available:
             lake.use(catalog)

@@ -54,6 +54,7 @@ def test_the_commands_plan_run_and_report(spark: SparkSession, table_name: str, 
     found = told("compact", "--option", "rewrite-all=true", "--strategy", "sort", "--sort-order", "id DESC")
     assert (found["data_files_rewritten"], found["data_files_added"]) == (2, 1)
     assert "0 data files rewritten" in run("compact")
+    spark.catalog.refreshTable(table_name)  # each command has a session of its own
     assert_same_rows(spark.table(table_name), live)
     bad = runner.invoke(app, ["compact", table_name, "--warehouse", str(warehouse), "--option", "rewrite-all"])
     assert bad.exit_code == 2

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowdelta.iceberg.commit_retries import LostRaceError
 from rowdelta.iceberg.file_io import run_in_parallel
+from rowdelta.iceberg.lost_metadata import remove_lost_metadata
 from rowdelta.iceberg.row_change import UncommittedSnapshot
 from rowdelta.iceberg.snapshot_update import make_snapshot_update, use_calling_thread
 from rowdelta.iceberg.snapshots import parse_snapshot
@@ -43,6 +44,7 @@ class CommitAttempt:
         self._handle = handle
         self._change = change
         self._stored: list[str] = []
+        self._base: Any = None
         self.snapshot: Snapshot | None = None
         self.done = False
         self.in_doubt = False
@@ -73,6 +75,8 @@ class CommitAttempt:
             self.in_doubt = not cleanable.isInstance(java)
         if not self.in_doubt and not self.done:
             self._handle.io.discard(self._stored)
+            if self.asked and self.snapshot is not None:
+                remove_lost_metadata(self._handle, self._base, self.snapshot.id)
 
     def _run(self, wait: Callable[[], object]) -> None:
         handle = self._handle
@@ -88,7 +92,7 @@ class CommitAttempt:
         finally:
             files.clear()
         metadata = self._make_metadata(base, snapshot)
-        self.snapshot = parse_snapshot(snapshot)
+        self._base, self.snapshot = base, parse_snapshot(snapshot)
         self.in_doubt = self.asked = True
         handle.java_table.operations().commit(base, metadata)
         self.done = True  # first, so that an interrupt never sees an attempt that is neither in doubt nor done

@@ -23,6 +23,8 @@ log: Final = logging.getLogger("rowdelta")
 # first. Bytes are sent as base64, so this many fit into one part. Large data goes through a file.
 PIECE: Final = 6_000
 _LARGE: Final = 50 * PIECE
+_LISTS: Final = "org.apache.iceberg.io.SupportsPrefixOperations"
+_LISTS_ANY_PREFIX: Final = ("org.apache.iceberg.aws.s3.S3FileIO", "org.apache.iceberg.gcp.gcs.GCSFileIO")
 
 
 class FileIO:
@@ -139,6 +141,19 @@ class FileIO:
         except Py4JJavaError as error:
             if "NotFound" not in error.java_exception.getClass().getSimpleName():
                 raise TableError(f"cannot delete {path}: {_describe_error(error)}") from error
+
+    def list_files(self, prefix: str) -> list[str]:
+        """Lists the files whose paths have a prefix; none if the storage cannot list."""
+        if self._gateway is None or not self._gateway.java_class(_LISTS).isInstance(self._io):
+            return []
+        # Hadoop lists folders, an object store any prefix.
+        folder = prefix if self.class_name in _LISTS_ANY_PREFIX else prefix.rsplit("/", 1)[0]
+        listed = self._gateway.iceberg.relocated.com.google.common.collect.Lists.newArrayList(
+            self._io.listPrefix(folder)
+        )
+        found = [str(info.location()) for info in self._gateway.members(listed)]
+        name = prefix.rsplit("/", 1)[1]
+        return [path for path in found if path.rsplit("/", 1)[1].startswith(name)]
 
     def source(self, path: str, size: int | None = None) -> FileSource:
         """Opens the file as a source of byte ranges, for a Puffin reader."""

@@ -41,7 +41,7 @@ class ManifestReader:
 
     def read(self, path: str) -> AvroFile:
         """Any Avro metadata file."""
-        return AvroFile.parse(path, self._read_bytes(path))
+        return AvroFile.parse(path, self.read_bytes(path))
 
     def fetch(self, manifests: Iterable[dict[str, Any]], *, parsed: bool = False) -> None:
         """Reads manifests in parallel, up to the capacity of the cache.
@@ -79,7 +79,8 @@ class ManifestReader:
         for cache in (self._entries, self._lacks_offsets, self._bytes):
             cache.after_change()
 
-    def _read_bytes(self, path: str) -> bytes:
+    def read_bytes(self, path: str) -> bytes:
+        """The bytes of a metadata file."""
         data = self._bytes.get(path)
         if data is None:
             source = next((files for files in list(self._uncommitted) if path in files), self._files)

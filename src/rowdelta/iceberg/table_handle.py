@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.snapshots import Snapshot
 
 Found = TypeVar("Found")
+MAIN: Final = "main"
 _LIVE_FRAMES: Final = 2  # of the newest snapshot, and of one to compare it with
 
 
@@ -58,13 +59,15 @@ class CommitMark:
 class TableHandle:
     """A loaded table. `metadata` is what the last `refresh()` saw; `gateway` and `java_table` are of the JVM.
 
+    The table is refreshed by each verb, or when its metadata is first used: opening it costs no request of its own.
+
     Attributes:
         name: The name that the table was opened by.
         full_name: The name with its catalog, quoted for SQL. `USE` may give `name` another meaning later, but not this.
         catalog: The name of the catalog.
     """
 
-    def __init__(self, spark: SparkSession, name: str, branch: str = "main") -> None:
+    def __init__(self, spark: SparkSession, name: str, branch: str = MAIN) -> None:
         self.gateway = Gateway(spark)
         if not isinstance(name, str):
             raise InputError(
@@ -80,8 +83,8 @@ class TableHandle:
         self.mark = CommitMark()
         self.puffin_footers: LruCache[str, PuffinFile] = LruCache()
         self.live_frames: LruCache[tuple[int, int, int], Any] = LruCache(_LIVE_FRAMES)
-        self.refresh()
-        self.metadata.head(branch)  # a branch that does not exist fails here, not halfway through an operation
+        if branch != MAIN:
+            self.metadata.head(branch)  # a branch that does not exist fails here, not halfway through an operation
 
     def refresh(self) -> TableMetadata:
         """Reads the newest metadata from the catalog."""
@@ -113,6 +116,8 @@ class TableHandle:
     @property
     def state(self) -> TableState:
         """The state of the last `refresh()`. Another thread may refresh between two uses of the handle."""
+        if self._state is None:  # Spark may have loaded its object of the table long ago
+            self.catch_up()
         assert self._state is not None
         return self._state
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
     from rowdelta.spark import Gateway, Signature
 
+_COPIED_BYTES: Final = 1 << 18
 _IO: Final = "org.apache.iceberg.io.FileIO"
 _MISSING: Final = "org.apache.iceberg.exceptions.NotFoundException"
 _OPERATIONS: Final = "org.apache.iceberg.TableOperations"
@@ -44,6 +45,7 @@ class UncommittedMetadata:
         self._files = FileIO(self._memory, gateway)
         self._storage = handle.io
         self._paths = gateway.jvm.java.util.concurrent.ConcurrentLinkedQueue()
+        self._copies: list[str] = []
         self._gateway = gateway
         operations = handle.java_table.operations()
         self.operations: Any = _override_io(gateway, operations, self._make_io(operations.io()))
@@ -69,6 +71,12 @@ class UncommittedMetadata:
         self._paths.add(path)
         self._memory.addFile(path, data)
 
+    def add_copy(self, path: str, data: bytes) -> None:
+        """Adds a copy of a file on storage, so that Iceberg does not request it again."""
+        if len(data) <= _COPIED_BYTES:
+            self._copies.append(path)
+            self._memory.addFile(path, data)
+
     def list_new(self) -> list[str]:
         """Lists all files, including those that the snapshot does not need in the end."""
         return [str(path) for path in self._gateway.members(self._paths)]
@@ -83,10 +91,11 @@ class UncommittedMetadata:
 
     def clear(self) -> None:
         """Removes all files from memory: all objects of Iceberg's class share them."""
-        for path in self.list_new():
+        for path in (*self.list_new(), *self._copies):
             if path in self:
                 self._memory.deleteFile(path)
         self._paths.clear()
+        self._copies.clear()
 
 
 def _override_io(gateway: Gateway, operations: Any, io: Any) -> Any:

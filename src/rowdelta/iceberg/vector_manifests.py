@@ -54,7 +54,9 @@ class VectorManifests:
         head = self._read_head(base)
         if head is None or "manifest-list" not in head:
             return None
-        listing, manifests = self._handle.manifests.read(head["manifest-list"]), self._handle.manifests
+        manifests = self._handle.manifests
+        listing = manifests.read(head["manifest-list"])
+        self._files.add_copy(head["manifest-list"], manifests.read_bytes(head["manifest-list"]))
         if not any(record["content"] and manifests.lacks_offsets(record) for record in listing.records):
             return None
         records = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rowdelta.change import (
@@ -22,6 +23,7 @@ from rowdelta.change import (
     summarise_key_deletes,
 )
 from rowdelta.encoding import FileContent
+from rowdelta.errors import InputError
 from rowdelta.iceberg import RowChange
 
 if TYPE_CHECKING:
@@ -64,14 +66,28 @@ class DeleteKeys(Operation[DeleteKeysResult]):
         self, handle: TableHandle, keys: DataFrame, key: str | Sequence[str], encoding: Encoding | None, scope: Scope
     ) -> None:
         check_frame(keys, "keys")
-        handle.refresh()
-        handle.check_locations()
         self._handle = handle
-        self._keys = bind_keys(handle, keys, key, scope)
-        self._writer = KeyWriter(handle, self._keys, encoding)
+        self._bind_to_state = partial(bind_keys, handle, keys, key, scope)
+        self._encoding = encoding
+        try:
+            self._bind()
+        except InputError:  # the table may have other columns by now
+            handle.refresh()
+            self._bind()
+
+    def _bind(self) -> None:
+        """Binds the keys to the table's columns and partition spec, as far as the handle knows them."""
+        self._state = self._handle.state
+        self._keys = self._bind_to_state()
+        self._writer = KeyWriter(self._handle, self._keys, self._encoding)
         self._prepared: KeyDeletes | None = None
 
     def _prepare(self) -> KeyDeletes:
+        """Binds the keys again if the table has changed, and chooses their encoding."""
+        self._handle.refresh()
+        self._handle.check_locations()
+        if self._handle.state is not self._state:
+            self._bind()
         if self._prepared is None:
             self._prepared = self._writer.prepare()
         return self._prepared
@@ -98,8 +114,6 @@ class DeleteKeys(Operation[DeleteKeysResult]):
     def execute(self) -> DeleteKeysResult:
         """Writes the keys and commits them in one snapshot; an empty batch commits nothing."""
         started = time.monotonic()
-        self._handle.refresh()
-        self._handle.check_locations()
         prepared = self._prepare()
         written = self._writer.write(prepared)
         if not written:

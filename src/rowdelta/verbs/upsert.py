@@ -64,8 +64,6 @@ class Upsert(Operation[UpsertResult]):
         merge_schema: bool = False,
     ) -> None:
         check_frame(changes, "changes")
-        handle.refresh()
-        handle.check_locations()
         self._handle = handle
         self._changes = changes
         self._rules = rules.check_expressions(handle)
@@ -76,6 +74,8 @@ class Upsert(Operation[UpsertResult]):
 
     def plan(self) -> Plan:
         """Counts the keys and says how they would be written; writes nothing."""
+        self._handle.refresh()
+        self._handle.check_locations()
         title = f"upsert into {self._handle.name}"
         if self._columns is not None:
             return Plan(title, self._make_partial_upsert(self._handle, self._columns).plan_steps())
