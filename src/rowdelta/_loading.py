@@ -21,7 +21,7 @@ def _end_on_ctrl_c() -> None:
     A program that imports rowdelta keeps its own signal handler, and a process that ignores signals still does.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
-    if is_command() and in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if _is_command() and in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
 
 
@@ -30,12 +30,21 @@ def format_interrupted_line() -> str:
     return '{"error": "Interrupted", "hint": null}\n' if "--json" in sys.argv else "Interrupted\n"
 
 
-def is_command() -> bool:
+def _is_command() -> bool:
     """Whether Python runs the script `rowdelta`, or `-m rowdelta`."""
     script = sys.argv[0] if sys.argv else ""
     if script == "-m":  # Python's name for a module while it looks for it
         return sys.orig_argv[-len(sys.argv)] == "rowdelta"
     return Path(script).stem == "rowdelta"
+
+
+def ignore_late_interrupts() -> None:
+    """Ignores Ctrl-C after the command has done its work. Otherwise Python would die of it while it ends.
+
+    A program that called the command keeps its own handler.
+    """
+    if signal.getsignal(signal.SIGINT) is _end:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _end(*_: Any) -> None:

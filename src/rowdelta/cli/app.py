@@ -9,6 +9,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from rowdelta._loading import ignore_late_interrupts
+
 # The imports register the commands, in the order in which `rowdelta --help` lists them.
 # isort: off
 from rowdelta.cli import (  # noqa: F401
@@ -21,7 +23,7 @@ from rowdelta.cli import (  # noqa: F401
 )
 
 # isort: on
-from rowdelta.cli.interrupts import ignore_late_interrupts, run_command
+from rowdelta.cli.interrupts import run_command
 from rowdelta.cli.options import app
 from rowdelta.errors import RowDeltaError
 

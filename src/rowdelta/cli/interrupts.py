@@ -17,7 +17,7 @@ import uuid
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from rowdelta._loading import INTERRUPTED_EXIT_CODE, format_interrupted_line, is_command
+from rowdelta._loading import INTERRUPTED_EXIT_CODE, format_interrupted_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -94,12 +94,6 @@ def run_command(work: Callable[[], int]) -> int:
         _current = None
         signal.signal(signal.SIGINT, handled)
     return command.outcome()
-
-
-def ignore_late_interrupts() -> None:
-    """Ignores Ctrl-C after the command has done its work: Python would die of it while it ends, and look killed."""
-    if is_command() and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager

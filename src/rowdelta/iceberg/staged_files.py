@@ -105,6 +105,7 @@ def _write_staged(handle: TableHandle, target: Any, frame: DataFrame) -> list[An
     coordinator = gateway.iceberg.spark.FileRewriteCoordinator.get()
     cache.add(group, target)
     _set_staging_catalog(frame)
+    gateway.activate()  # without pinned threads, this call may run in a Java thread that has no active session yet
     try:
         frame.write.format("iceberg").mode("append").option("distribution-mode", "none").option(
             "fanout-enabled", "true"
