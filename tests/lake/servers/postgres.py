@@ -6,6 +6,7 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -60,7 +61,9 @@ class PostgresServer:
         command = [find_program("postgres"), "-D", str(self._data)]
         for key, value in settings.items():
             command += ["-c", f"{key}={value}"]
-        self.server = Server("postgres", command, folder, port, options={"cwd": self._data, **options})
+        # At SIGTERM, it would wait for the catalog's connections to end.
+        popen = {"cwd": self._data, **options}
+        self.server = Server("postgres", command, folder, port, options=popen, ending=signal.SIGINT)
 
     def wait(self) -> None:
         """Waits until the server accepts connections."""

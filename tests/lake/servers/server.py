@@ -52,6 +52,7 @@ class Server:
         folder: Where its log is.
         port: The port that it listens on; 0 if it listens on none that a test knows.
         options: Options of `subprocess.Popen`, such as `user`.
+        ending: The signal that ends it.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Server:
     port: int = 0
     env: Mapping[str, str] | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    ending: signal.Signals = signal.SIGTERM
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -110,7 +112,7 @@ class Server:
         """Ends the processes of the group, and kills those that do not end."""
         if self.process is None:
             return
-        for number in (signal.SIGTERM, signal.SIGKILL):
+        for number in (self.ending, signal.SIGKILL):
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)
             with suppress(subprocess.TimeoutExpired):
