@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from tests.lake.servers import watchdog
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
@@ -81,6 +83,7 @@ class Server:
                 start_new_session=True,
                 **self.options,
             )
+        watchdog.watch(self.process.pid)
 
     def wait_until(self, is_ready: Callable[[], bool]) -> None:
         """Waits until the server answers.
@@ -117,6 +120,7 @@ class Server:
                 os.killpg(self.process.pid, number)
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(_STOP_SECONDS)
+        watchdog.release(self.process.pid)
 
 
 class Service(Protocol):
