@@ -6,6 +6,7 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -16,18 +17,22 @@ from tests.lake.servers.server import HOST, MissingError, Server, find_free_port
 COMMAND: Final = "apt-get install postgresql"
 # Debian puts the programs of each version into a folder that is not on the path.
 _FOLDERS: Final = ("/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt")
-_DIGITS: Final = re.compile(r"\d+")
 
 
 def find_program(name: str) -> str:
     """Finds a program of PostgreSQL, of its newest version."""
-    versions = [path for folder in _FOLDERS for path in Path(folder).glob(f"*/bin/{name}")]
-    if versions:
-        return str(max(versions, key=lambda path: float("0" + "".join(_DIGITS.findall(path.parts[-3])[-1:]))))
-    found = shutil.which(name)
-    if found is None:
+    found = [path for folder in _FOLDERS for path in Path(folder).glob(f"*/bin/{name}")]
+    if found:
+        return str(max(found, key=lambda path: _read_version(path.parts[-3])))
+    program = shutil.which(name)
+    if program is None:
         raise MissingError("there is no PostgreSQL", COMMAND)
-    return found
+    return program
+
+
+def _read_version(folder: str) -> int:
+    digits = re.search(r"\d+", folder)
+    return int(digits[0]) if digits else 0
 
 
 class PostgresServer:
@@ -38,6 +43,7 @@ class PostgresServer:
     """
 
     def __init__(self, folder: Path) -> None:
+        initdb, postgres = find_program("initdb"), find_program("postgres")
         port = find_free_port()
         self.address = f"jdbc:postgresql://{HOST}:{port}/postgres"
         self.user = "postgres"
@@ -45,7 +51,7 @@ class PostgresServer:
         self._data = Path(tempfile.mkdtemp(prefix="rowdelta-postgres-"))
         options = _choose_user(self._data)
         subprocess.run(
-            [find_program("initdb"), "-A", "trust", "-U", self.user, "-E", "UTF8", "--no-sync", "-D", str(self._data)],
+            [initdb, "-A", "trust", "-U", self.user, "-E", "UTF8", "--no-sync", "-D", str(self._data)],
             check=True,
             capture_output=True,
             cwd=self._data,
@@ -57,10 +63,12 @@ class PostgresServer:
             "unix_socket_directories": "",
             "fsync": "off",
         }
-        command = [find_program("postgres"), "-D", str(self._data)]
+        command = [postgres, "-D", str(self._data)]
         for key, value in settings.items():
             command += ["-c", f"{key}={value}"]
-        self.server = Server("postgres", command, folder, port, options={"cwd": self._data, **options})
+        # At SIGTERM, it would wait for the catalog's connections to end.
+        popen = {"cwd": self._data, **options}
+        self.server = Server("postgres", command, folder, port, options=popen, ending=signal.SIGINT)
 
     def wait(self) -> None:
         """Waits until the server accepts connections."""

@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from tests.lake.servers import watchdog
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
@@ -52,6 +54,7 @@ class Server:
         folder: Where its log is.
         port: The port that it listens on; 0 if it listens on none that a test knows.
         options: Options of `subprocess.Popen`, such as `user`.
+        ending: The signal that ends it.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Server:
     port: int = 0
     env: Mapping[str, str] | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    ending: signal.Signals = signal.SIGTERM
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -79,6 +83,7 @@ class Server:
                 start_new_session=True,
                 **self.options,
             )
+        watchdog.watch(self.process.pid)
 
     def wait_until(self, is_ready: Callable[[], bool]) -> None:
         """Waits until the server answers.
@@ -110,11 +115,12 @@ class Server:
         """Ends the processes of the group, and kills those that do not end."""
         if self.process is None:
             return
-        for number in (signal.SIGTERM, signal.SIGKILL):
+        for number in (self.ending, signal.SIGKILL):
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(_STOP_SECONDS)
+        watchdog.release(self.process.pid)
 
 
 class Service(Protocol):
