@@ -55,8 +55,8 @@ RUN = {
 }
 # A block of Python, and the output that follows it at once.
 CODE = re.compile(r"^```python\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
-# Code that needs a catalog somewhere else.
-NOT_HERE = {"own-spark.md"}
+# Code that needs a catalog somewhere else, a scheduler, or a Spark of its own.
+NOT_HERE = {"orchestration.md", "own-spark.md", "spark-connect.md"}
 
 
 @pytest.fixture
