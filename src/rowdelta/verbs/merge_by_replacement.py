@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rowdelta.change import ListedFilesLocator, select_updated_rows
 from rowdelta.iceberg import convert_filter
-from rowdelta.spark import coalesce_by_size, plan_during_job
+from rowdelta.spark import coalesce_by_size, collect_arrow, plan_during_job
 from rowdelta.verbs.merge_clauses import MATCHED, NOT_MATCHED, Clause, compute_insert
 from rowdelta.verbs.merge_commit import commit_matches
 from rowdelta.verbs.merge_inserts import build_inserts, union_frames
@@ -57,7 +57,7 @@ def _collect_pairs(merge: MergeSpec, target: Target, source: DataFrame, candidat
     if lookup is not None and lookup.decides:
         return lookup.find(locator.mark(candidates.rows, [*target.updated_lineage, lookup.key]))
     joined = join_source(merge, target, candidates, source, broadcast=can_broadcast(source))
-    return joined.select(*name_old_columns(merge, target, locator), SOURCE).toArrow()
+    return collect_arrow(joined.select(*name_old_columns(merge, target, locator), SOURCE))
 
 
 def _build_rows(
