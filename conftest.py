@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
+from rowdelta.spark import RELEASE
 from tests.support.examples import Examples
 from tests.support.local_files import use_quick_local_files
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytest_plugins = ["tests.support.selection"]
+pytest_plugins = ["tests.support.selection", "tests.support.spark_versions"]
 
 # A query of the tests runs once or twice: optimizing its code would take longer than running it. There are many of
 # them, though: their code would fill the 48 MB that this compiler gets by default, and slow down everything after.
@@ -39,12 +40,16 @@ def spark(warehouse: Path) -> Iterator[SparkSession]:
         "spark.sql.shuffle.partitions": 2,
         "spark.driver.memory": "3g",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",  # the default of Spark 4, but not of Spark 3.5
         "spark.sql.warehouse.dir": str(warehouse / "spark"),
         "spark.databricks.delta.snapshotPartitions": 1,
         # Iceberg caches the keys of a delete file by its path alone. After a key column is widened, it may compare the
         # old type with the new one and return deleted rows. The oracle must not.
         "spark.sql.iceberg.executor-cache.enabled": "false",
     }
+    iceberg = os.environ.get("ICEBERG")  # another version of Iceberg: make test ICEBERG=1.11.0
+    if iceberg:
+        config["spark.jars.packages"] = RELEASE.iceberg_package.replace(RELEASE.iceberg, iceberg)
     session = rd.session(warehouse, delta=True, config=config)
     use_quick_local_files(session)
     session.sql("CREATE NAMESPACE IF NOT EXISTS lake.db")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import rowdelta as rd
 from bench.data import COLUMNS, MERGE_ON_READ, SCALES, UPSERT, VALUES, make_branch, make_table, rows
 from bench.measure import REPEATS, WARM_UPS, Measure, Timing, after_warm_up, driver_peak_mb, ratio, seconds_of
+from rowdelta.spark import collect_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,9 +177,9 @@ def python_peers(spark: SparkSession, count: int, folder: Path) -> list[Measure]
     name = "lake.bench.python_peers"
     make_table(spark, name, count)
     table = rd.table(spark, name)
-    base = spark.table(name).toArrow()
+    base = collect_arrow(spark.table(name))
     changes = rows(spark, 7, count, 100)
-    source = changes.toArrow()
+    source = collect_arrow(changes)
     mine = Timing((min(seconds_of(lambda: _upsert(table, changes)) for _ in range(2)),), 0)
     (folder / "pyiceberg").mkdir()
     catalog = SqlCatalog("bench", uri="sqlite:///:memory:", warehouse=str(folder / "pyiceberg"))

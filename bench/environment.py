@@ -8,7 +8,7 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from rowdelta.spark import DELTA_PACKAGE, ICEBERG_PACKAGE
+from rowdelta.spark import RELEASE
 
 PACKAGES = ("rowdelta", "pyspark", "pyiceberg", "deltalake", "duckdb", "pyarrow", "pyroaring")
 
@@ -19,8 +19,8 @@ def environment() -> dict[str, str]:
         "spark": "local mode, a local disk",
         "java": _java(),
         "python": platform.python_version(),
-        "iceberg": ICEBERG_PACKAGE.rsplit(":", 1)[1],
-        "delta-spark": DELTA_PACKAGE.rsplit(":", 1)[1],
+        "iceberg": RELEASE.iceberg,
+        "delta-spark": RELEASE.delta.rsplit(":", 1)[1],
     }
     return versions | {name: _version(name) for name in PACKAGES}
 

@@ -112,7 +112,7 @@ def test_an_iceberg_that_is_too_old_is_refused(spark: SparkSession, monkeypatch:
             self.iceberg: Any = type("package", (), {"IcebergBuild": Build})
             return super()._check_iceberg()
 
-    with pytest.raises(rd.SessionError, match=r"Iceberg 1\.9\.2 is too old: rowdelta needs 1\.10"):
+    with pytest.raises(rd.SessionError, match=r"Iceberg 1\.9\.2 is too old: rowdelta needs 1\.1"):
         Old(spark)
 
 

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from rowdelta.errors import SessionError
-from rowdelta.spark import DELTA_PACKAGE, ICEBERG_PACKAGE, check_spark, find_running_context, launch_spark
+from rowdelta.spark import RELEASE, check_spark, find_running_context, launch_spark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,7 +91,7 @@ def _make_start_settings(*, delta: bool) -> dict[str, str]:
     settings = {
         "spark.master": "local[*]",
         "spark.app.name": "rowdelta",
-        "spark.jars.packages": ",".join([ICEBERG_PACKAGE, *([DELTA_PACKAGE] if delta else [])]),
+        "spark.jars.packages": ",".join(_list_packages(delta=delta)),
         "spark.sql.extensions": ",".join([ICEBERG_EXTENSIONS, *([DELTA_EXTENSIONS] if delta else [])]),
         "spark.driver.memory": f"{_choose_driver_memory()}g",
         "spark.driver.host": "localhost",
@@ -111,6 +111,10 @@ def _make_start_settings(*, delta: bool) -> dict[str, str]:
     if delta:
         settings["spark.sql.catalog.spark_catalog"] = DELTA_CATALOG
     return settings
+
+
+def _list_packages(*, delta: bool) -> list[str]:
+    return [RELEASE.iceberg_package, *([RELEASE.delta] if delta else [])]
 
 
 def _merge_settings(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:
@@ -152,7 +156,7 @@ def _join_session(running: SparkSession, settings: Mapping[str, str], *, delta: 
         raise SessionError(
             f"a Spark is already running without {' and '.join(missing)}",
             hint="call spark.stop() first, or start your own with these in spark.sql.extensions and the packages "
-            f"{ICEBERG_PACKAGE}{' and ' + DELTA_PACKAGE if delta else ''}",
+            f"{' and '.join(_list_packages(delta=delta))}",
         )
     joined = running.newSession()
     for key, value in settings.items():

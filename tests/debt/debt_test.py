@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
+from rowdelta.spark import collect_arrow
 from tests.support.oracle import assert_same_ids
 from tests.support.tables import append_ids, create, head, keys, set_properties
 
@@ -69,7 +70,7 @@ def test_the_debt_of_every_file_partition_and_kind_is_what_the_planner_applies(
     by_name = {found.partition: found for found in debt.partitions}
     assert by_name["region=r0"].rowdelta.seconds == 0
     assert (debt.dangling_files, debt.readers) == (0, "engines that read equality deletes")
-    assert debt.delete_bytes == sum(row["bytes"] for row in table.delete_files().toArrow().to_pylist())
+    assert debt.delete_bytes == sum(row["bytes"] for row in collect_arrow(table.delete_files()).to_pylist())
     assert debt.oldest_delete_ms == sorted(s.timestamp_ms for s in table.metadata.snapshots.values())[2]
     assert [commit.total_keys for commit in debt.commits] == [0, 0, 0, 2]
     document = json.loads(debt.to_json())

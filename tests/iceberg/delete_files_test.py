@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rowdelta as rd
+from rowdelta.spark import collect_arrow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,7 @@ def make(spark: SparkSession, name: str, version: int, partitioning: str = "") -
 
 
 def listing(spark: SparkSession, name: str, snapshot_id: int | None = None) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = rd.table(spark, name).delete_files(snapshot_id).toArrow().to_pylist()
+    found: list[dict[str, Any]] = collect_arrow(rd.table(spark, name).delete_files(snapshot_id)).to_pylist()
     return found
 
 

@@ -16,6 +16,7 @@ import rowdelta as rd
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg import ContentFile
 from rowdelta.iceberg.content_files import to_java
+from rowdelta.spark import collect_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +88,7 @@ def planned(table: rd.Table) -> Counter[tuple[str, int | None]]:
 
 
 def assert_as_planned(table: rd.Table) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = table.delete_files().toArrow().to_pylist()
+    found: list[dict[str, Any]] = collect_arrow(table.delete_files()).to_pylist()
     expected = planned(table)
     assert found
     for row in found:
@@ -141,7 +142,7 @@ def test_a_partition_whose_source_column_was_dropped_keeps_its_scope(
     delete_keys(table, {"id": [1, 3]}, ("a1", "c") if others else ("a1",))
     spark.sql(f"ALTER TABLE {table_name} DROP PARTITION FIELD a")
     spark.sql(f"ALTER TABLE {table_name} DROP COLUMN a")
-    (row,) = table.delete_files().toArrow().to_pylist()
+    (row,) = collect_arrow(table.delete_files()).to_pylist()
     assert (row["partition"], row["applies_to"]) == ("a=a1/c=c" if others else "a=a1", 1)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rowdelta as rd
+from rowdelta.spark import collect_arrow
 from tests.support.golden import MISSING
 from tests.support.golden_tables import GoldenTable, golden_tables, install
 
@@ -41,7 +42,7 @@ def test_delete_files_lists_what_the_table_is_known_to_hold(
             rd.table(spark, name)
         return
     table = rd.table(spark, name)
-    found = table.delete_files().toArrow().to_pylist()
+    found = collect_arrow(table.delete_files()).to_pylist()
     metadata = table.metadata
     assert metadata.format_version == case.facts["format_version"]
     assert metadata.current_snapshot_id == case.facts["current_snapshot_id"]

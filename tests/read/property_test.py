@@ -21,6 +21,7 @@ from rowdelta.read.merged_keys import (
     make_value_table,
     merge_levels,
 )
+from rowdelta.spark import make_frame_from_arrow
 from tests.support.oracle import assert_same_rows
 from tests.support.tables import VECTORS, create, one_file
 
@@ -171,7 +172,7 @@ def test_the_sql_of_bitmaps_finds_what_the_lookup_finds(spark: SparkSession, nul
     probes = sorted(key for key in around(set(keys.tolist())) if key is not None)
     asked = [(key, age) for key in [*probes, *([None] if nullable else [])] for age in (4, 5, 8, 9)]
     frame = spark.createDataFrame(asked, "key bigint, __rd_age bigint")
-    words = spark.createDataFrame(table)
+    words = make_frame_from_arrow(spark, table)
     words = words.toDF(*(f"{SIDE}{name}" for name in words.columns))
     probe = write_container_probe("key", nullable=nullable, scoped=[])
     condition = write_container_condition("key", aged=True, nullable=nullable)

@@ -12,7 +12,13 @@ import pytest
 from rowdelta.errors import FormatError
 from rowdelta.iceberg import Field
 from rowdelta.read import write_integer_sql
-from rowdelta.spark import convert_to_json_values, convert_to_plain_values, format_value, make_frame_from_arrow
+from rowdelta.spark import (
+    collect_arrow,
+    convert_to_json_values,
+    convert_to_plain_values,
+    format_value,
+    make_frame_from_arrow,
+)
 from tests.support.oracle import assert_same_rows
 from tests.support.zones import DAYS, MICROS, ZONES
 
@@ -56,7 +62,7 @@ def test_every_value_arrives_as_it_is_and_comes_back_as_it_was(
     session_zone(zone)
     table = pa.table(VALUES)
     frame = make_frame_from_arrow(spark, table)
-    back = frame.selectExpr("*", *(f"{sql} AS inside_{name}" for name, sql in INSIDE.items())).toArrow()
+    back = collect_arrow(frame.selectExpr("*", *(f"{sql} AS inside_{name}" for name, sql in INSIDE.items())))
     for name, values in VALUES.items():
         if name in INSIDE:
             inside = [*MICROS, None] if name in {"inner", "list"} else convert_to_plain_values(values)
@@ -67,7 +73,7 @@ def test_every_value_arrives_as_it_is_and_comes_back_as_it_was(
 
 def test_times_finer_than_a_microsecond_are_refused_and_others_are_exact(spark: SparkSession) -> None:
     whole = pa.table({"t": pa.array([1_000, -2_000, None], pa.timestamp("ns"))})
-    assert convert_to_plain_values(make_frame_from_arrow(spark, whole).toArrow()["t"]) == [1, -2, None]
+    assert convert_to_plain_values(collect_arrow(make_frame_from_arrow(spark, whole))["t"]) == [1, -2, None]
     fine = pa.table({"t": pa.array([1_001], pa.timestamp("ns", "UTC"))})
     with pytest.raises(FormatError, match="column 't' has a time that is not a whole number of microseconds"):
         make_frame_from_arrow(spark, fine)

@@ -14,7 +14,8 @@ from pyspark.sql import types as T  # noqa: N812
 
 import rowdelta as rd
 from rowdelta.cdc import Shape
-from rowdelta.spark import parse_column, quote, quote_string, run_sql, select_sql, where_sql
+from rowdelta.spark import make_frame_from_arrow, parse_column, quote, quote_string, run_sql, select_sql, where_sql
+from rowdelta.spark.versions import SPARK
 from tests.support.oracle import assert_same_rows
 from tests.support.settings import settings
 from tests.support.tables import VECTORS, create, one_file
@@ -80,7 +81,7 @@ def test_texts_and_names_keep_every_character(spark: SparkSession) -> None:
 
 def test_the_session_stays_the_active_one(spark: SparkSession) -> None:
     jvm: Any = spark._jvm
-    sessions = jvm.org.apache.spark.sql.classic.SparkSession
+    sessions = SPARK.get_session_class(jvm)
     other = spark.newSession()
     for session in (other, spark):
         sessions.setActiveSession(session._jsparkSession)
@@ -97,7 +98,7 @@ def _frame(spark: SparkSession, rows: dict[str, list[object]]) -> DataFrame:
     columns = zip(*([k, *more] for k, more in rows.items()), strict=True)
     kinds = [pa.string() if name in TEXT_COLUMNS else pa.int32() for name in ODD_COLUMNS]
     arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
-    return spark.createDataFrame(pa.table(arrays, names=ODD_COLUMNS)).coalesce(1)
+    return make_frame_from_arrow(spark, pa.table(arrays, names=ODD_COLUMNS)).coalesce(1)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,7 @@ def test_events_are_read_alike_whatever_the_settings(spark: SparkSession) -> Non
         "ts_ms": 5,
         "source": {"file": "x", "row": 1, "table": "t"},
     }
-    frame = spark.createDataFrame(pa.table({"value": [json.dumps(event)]}))
+    frame = make_frame_from_arrow(spark, pa.table({"value": [json.dumps(event)]}))
     types = T.StructType().add("id", T.LongType()).add("v", T.StringType())
     readers: list[rd.cdc.Records] = [rd.cdc.Debezium(), rd.cdc.JsonRows(unknown_fields="ignore")]
     plain: list[Any] = []

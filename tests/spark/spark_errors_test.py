@@ -15,12 +15,12 @@ import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.logger import PySparkLogger
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
 from rowdelta.iceberg import TableHandle
 from rowdelta.spark import quiet_tasks, translate_spark_error
+from rowdelta.spark.versions import SPARK
 from tests.support.tables import create
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def printed(capfd: pytest.CaptureFixture[str]) -> Iterator[Callable[[], str]]:
         records.names = ""
         return out + err + names
 
-    loggers = [PySparkLogger.getLogger(f"{kind}QueryContextLogger") for kind in ("SQL", "DataFrame")]
+    loggers = list(SPARK.get_error_loggers())
     for logger in loggers:
         logger.addHandler(records)
     read()

@@ -9,6 +9,7 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 
 import rowdelta as rd
+from rowdelta.spark import get_condition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +65,7 @@ def test_errors_have_sparks_words_and_positions(pair: Pair, spark: SparkSession,
     text = statement.replace("{t}", f"lake.{pair.live}.orders")
     ours, theirs = error(lambda: rd.sql(spark, text)), error(lambda: spark.sql(text))
     assert "__rowdelta" not in str(ours)
-    assert (ours.getCondition(), places(str(ours))) == (theirs.getCondition(), places(str(theirs)))
+    assert (get_condition(ours), places(str(ours))) == (get_condition(theirs), places(str(theirs)))
 
 
 def test_positions_are_those_before_values_took_the_place_of_parameters(pair: Pair, spark: SparkSession) -> None:

@@ -6,6 +6,7 @@ import pytest
 from pyspark.errors import ParseException
 
 import rowdelta as rd
+from tests.support.spark_versions import SPARK_4_SYNTAX
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,12 +75,16 @@ def test_merge_may_use_subqueries_where_plain_spark_may_not(pair: Pair) -> None:
     assert pair.rowdelta("SELECT id, info.a FROM lake.{db}.orders ORDER BY id DESC").first() == (18, 101)
 
 
-def test_merge_refuses_what_it_cannot_do(pair: Pair) -> None:
+@SPARK_4_SYNTAX
+def test_merge_refuses_schema_evolution(pair: Pair) -> None:
     with pytest.raises(rd.InputError, match="SCHEMA EVOLUTION"):
         pair.rowdelta(
             "MERGE WITH SCHEMA EVOLUTION INTO lake.{db}.orders t USING lake.{db}.orders s ON t.id = s.id "
             "WHEN MATCHED THEN UPDATE SET *"
         )
+
+
+def test_merge_refuses_what_it_cannot_do(pair: Pair) -> None:
     with pytest.raises(rd.InputError, match="both called 'orders'"):
         pair.rowdelta("MERGE INTO lake.{db}.orders USING lake.{db}.orders ON true WHEN MATCHED THEN DELETE")
     with pytest.raises(rd.InputError, match="more than one row"):

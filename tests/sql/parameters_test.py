@@ -25,7 +25,7 @@ def test_a_value_is_not_read_together_with_its_neighbours(spark: SparkSession) -
     assert one(spark, "SELECT 5 -:d", {"d": -7}) == 12
     assert one(spark, "SELECT 5 -?-?", [Decimal("-7.5"), -1.0]) == 13.5
     assert one(spark, "SELECT -:d", {"d": -(2**63) + 1}) == 2**63 - 1
-    assert one(spark, "SELECT:d::string", {"d": -7}) == "-7"
+    assert one(spark, "SELECT:d||''", {"d": -7}) == "-7"
     assert rd.sql(spark, "SELECT ?D", [5]).dtypes == [("D", "int")]
     assert one(spark, "SELECT 1 WHERE 5=?AND true", [5]) == 1
 

@@ -11,6 +11,7 @@ from rowdelta.spark import ANY_CASE, parse_statement
 from rowdelta.sql.parameters import write_literal
 from rowdelta.sql.references import find_references
 from rowdelta.sql.statement import classify
+from tests.support.spark_versions import SPARK_4_SYNTAX
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,8 +36,10 @@ def tables(spark: SparkSession, text: str) -> list[str]:
         ("WITH a AS (SELECT * FROM b), c AS (SELECT * FROM a) SELECT * FROM c, x.a, A", ["b", "x.a"]),
         ("SELECT * FROM (WITH a AS (SELECT 1) SELECT * FROM a) JOIN a", ["a"]),
         ("WITH a AS (WITH a AS (SELECT * FROM a) SELECT * FROM a) SELECT * FROM a", ["a"]),
-        ("WITH RECURSIVE a AS (SELECT 1 UNION ALL SELECT * FROM a) SELECT * FROM a", []),
-        ("SELECT * FROM a WITH ('split-size' = 1), range(3), b", ["b"]),
+        pytest.param(
+            "WITH RECURSIVE a AS (SELECT 1 UNION ALL SELECT * FROM a) SELECT * FROM a", [], marks=SPARK_4_SYNTAX
+        ),
+        pytest.param("SELECT * FROM a WITH ('split-size' = 1), range(3), b", ["b"], marks=SPARK_4_SYNTAX),
         ("SELECT * FROM a VERSION AS OF 3 x, b FOR SYSTEM_TIME AS OF '2024-01-01'", None),
         ("INSERT INTO a SELECT * FROM b WHERE id IN (SELECT id FROM c)", ["b", "c"]),
         ("DELETE FROM a WHERE EXISTS (SELECT 1 FROM b)", ["b"]),

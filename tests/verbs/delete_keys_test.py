@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
+from rowdelta.spark import collect_arrow
 from tests.support.oracle import assert_same_ids, assert_same_rows, ids
 from tests.support.races import FasterWriter, assert_no_stray_files
 from tests.support.shared_files import share
@@ -400,7 +401,7 @@ def test_vectors_are_switched_on_and_off_immediately_and_coexist_with_files(
     spark.sql(f"ALTER TABLE {table_name} UNSET TBLPROPERTIES ('{ENABLED}')")
     assert table.delete_keys(batch(spark, 4), "s").execute().encodings == {"full-row": 1}
     assert ids(table) == [0, *range(5, 10)]
-    listed = table.delete_files().toArrow().to_pylist()
+    listed = collect_arrow(table.delete_files()).to_pylist()
     assert sorted(row["encoding"] for row in listed) == ["equality-delete-vector", "full-row", "full-row", "full-row"]
 
 

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 import rowdelta as rd
+from rowdelta.spark import collect_arrow
 from tests.support.copies import COLUMNS, DV, KINDS, Copies, Kind, evolve, numbered, numbered_copies
 from tests.support.oracle import assert_same_ids, assert_same_rows
 from tests.support.tables import EDV, append_ids, create, head, keys, one_file, set_properties, stored_files
@@ -30,7 +31,7 @@ def delete(pair: Copies, where: str | None = None, **numbers: int | None) -> Res
 
 def delete_files(table: rd.Table) -> list[dict[str, object]]:
     """The live delete files."""
-    found: list[dict[str, object]] = table.delete_files().toArrow().to_pylist()
+    found: list[dict[str, object]] = collect_arrow(table.delete_files()).to_pylist()
     return found
 
 

@@ -14,6 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from rowdelta.iceberg.vector_manifests import VectorManifests
+from rowdelta.spark import collect_arrow
 from tests.support.oracle import assert_same_ids, assert_same_rows
 from tests.support.shared_files import share_ids
 from tests.support.tables import (
@@ -55,7 +56,7 @@ def make(spark: SparkSession, name: str, properties: dict[str, str] | None = Non
 
 def vectors(table: rd.Table) -> list[tuple[str, int]]:
     """Path and sequence number of the live vectors."""
-    listed = table.delete_files().toArrow().to_pylist()
+    listed = collect_arrow(table.delete_files()).to_pylist()
     return sorted((row["path"], row["sequence"]) for row in listed if row["key"] is not None)
 
 

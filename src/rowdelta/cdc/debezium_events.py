@@ -22,7 +22,7 @@ from rowdelta.cdc.records import (
     write_row_as_json,
 )
 from rowdelta.errors import InputError
-from rowdelta.spark import quote
+from rowdelta.spark import quote, try_cast
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -182,7 +182,7 @@ class EventSteps:
                 DELETED,
                 # Kafka keeps the order of a key's messages; clocks may go back, and a tombstone has no time.
                 F.struct(
-                    *(F.col(name).try_cast("bigint").alias(name) for name in self._places),
+                    *(try_cast(F.col(name), "bigint").alias(name) for name in self._places),
                     "event.ts_ms",
                     *_read_log_position(),
                 ).alias(ORDER),
@@ -207,7 +207,7 @@ class EventSteps:
 
 def _read_log_position() -> list[Column]:
     """Reads the position in the log of PostgreSQL (lsn), MySQL (file, pos, row), Oracle (scn) or SQL Server (*_lsn)."""
-    numbers = [F.col(f"place.{name}").try_cast("decimal(38, 0)") for name in ("lsn", "pos", "scn", "event_serial_no")]
+    numbers = [try_cast(F.col(f"place.{name}"), "decimal(38, 0)") for name in ("lsn", "pos", "scn", "event_serial_no")]
     file = F.coalesce(F.col("place.file"), F.concat("place.commit_lsn", F.lit("/"), "place.change_lsn"))
     return [file.alias("file"), F.coalesce(*numbers).alias("position"), F.col("place.row").alias("row")]
 

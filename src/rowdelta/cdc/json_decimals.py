@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from rowdelta.spark import try_cast
+
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
@@ -30,7 +32,7 @@ def is_base64(raw: Column) -> Column:
 
 def read_decimal(raw: Column, type_: T.DecimalType) -> Column:
     """Reads a decimal from a number, its text, or an object of `scale` and `value`; null if digits would be lost."""
-    encoded, scale = F.get_json_object(raw, "$.value"), F.get_json_object(raw, "$.scale").try_cast("int")
+    encoded, scale = F.get_json_object(raw, "$.value"), try_cast(F.get_json_object(raw, "$.scale"), "int")
     return F.when(raw.rlike(_OBJECT), decode_decimal(encoded, scale, type_)).otherwise(_read_text_decimal(raw, type_))
 
 
@@ -38,7 +40,7 @@ def decode_decimal(raw: Column, scale: Column, type_: T.DecimalType) -> Column:
     """Decodes a decimal from its unscaled value, big-endian bytes in base64; null if it does not fit."""
     digits = F.hex(F.try_to_binary(raw, F.lit("base64")))
     sign = F.when(F.substring(digits, 1, 1) >= "8", "F").otherwise("0")
-    whole = F.concat(F.repeat(sign, _HEX_DIGITS - F.length(digits)), digits)
+    whole = F.concat(F.call_function("repeat", sign, _HEX_DIGITS - F.length(digits)), digits)
     high = F.conv(F.substring(whole, 1, 16), 16, -10).cast("decimal(38, 0)")
     low = F.conv(F.substring(whole, 17, 16), 16, 10).cast("decimal(38, 0)")
     number = F.try_add(F.try_multiply(high, F.lit(str(1 << 64)).cast("decimal(20, 0)")), low)
@@ -78,8 +80,8 @@ def _find_leaves(
 
 
 def _read_text_decimal(raw: Column, type_: T.DecimalType) -> Column:
-    value = raw.try_cast(type_)
+    value = try_cast(raw, type_)
     if type_.precision == _MOST_DIGITS:
         return F.when(~raw.rlike(rf"\.\d{{{type_.scale}}}\d*[1-9]"), value)
     wider = T.DecimalType(_MOST_DIGITS, _MOST_DIGITS - (type_.precision - type_.scale))
-    return F.when(value == raw.try_cast(wider), value)
+    return F.when(value == try_cast(raw, wider), value)

@@ -14,7 +14,7 @@ from rowdelta.cdc.op_column import OpColumn
 from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, RAW, SKIP, find_first_reason
 from rowdelta.choices import DecimalNotation, TimeUnit, UnknownFields, check_choice
 from rowdelta.errors import InputError
-from rowdelta.spark import quote
+from rowdelta.spark import parse_schema, quote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -100,9 +100,7 @@ class JsonRows:
 
     def _read_types(self, shape: Shape) -> T.StructType:
         if self.schema is not None:
-            schema = T.StructType.fromDDL(self.schema)
-            assert isinstance(schema, T.StructType)
-            return schema
+            return parse_schema(self.schema)
         names, types = shape.names, shape.types
         return T.StructType(
             [

@@ -12,6 +12,7 @@ from rowdelta.cdc.json_decimals import DECIMAL, decode_decimal, is_base64, quote
 from rowdelta.cdc.json_source import CORRUPT, OPTIONS
 from rowdelta.cdc.value_checks import combine_tests
 from rowdelta.choices import DecimalNotation, TimeUnit, check_choice
+from rowdelta.spark import parse_column, try_cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,8 +129,8 @@ class JsonRow:
 
     def _convert_scalar(self, raw: Column, type_: T.DataType, about: _Context | None) -> Column:
         if isinstance(type_, T.DateType):
-            days = F.date_add(F.lit("1970-01-01").cast("date"), raw.try_cast("int"))
-            return F.when(raw.rlike(_NUMBER), days).otherwise(raw.try_cast("date"))
+            days = F.date_add(F.lit("1970-01-01").cast("date"), try_cast(raw, "int"))
+            return F.when(raw.rlike(_NUMBER), days).otherwise(try_cast(raw, "date"))
         if isinstance(type_, T.DecimalType):
             return self._convert_decimal(raw, type_, about)
         return self._convert_timestamp(raw, type_, about)
@@ -140,7 +141,7 @@ class JsonRow:
         if about is None:
             return F.when(is_encoded & is_base64(raw), decode_decimal(raw, F.lit(type_.scale), type_)).otherwise(exact)
         encoded = F.coalesce(about.declared["name"] == DECIMAL, is_encoded)
-        scale = F.coalesce(about.declared["scale"].try_cast("int"), F.lit(type_.scale))
+        scale = F.coalesce(try_cast(about.declared["scale"], "int"), F.lit(type_.scale))
         # Kafka Connect can also be configured to write such a decimal as a number.
         text = is_base64(raw) & (~raw.rlike(_NUMBER) | about.is_quoted)
         return F.when(encoded & text, decode_decimal(raw, scale, type_)).otherwise(exact)
@@ -148,17 +149,17 @@ class JsonRow:
     def _convert_timestamp(self, raw: Column, type_: T.DataType, about: _Context | None) -> Column:
         micros = self._read_micros(raw, F.lit(None).cast("string") if about is None else about.declared["name"])
         if not isinstance(type_, T.TimestampNTZType):
-            return F.when(raw.rlike(_NUMBER), F.timestamp_micros(micros)).otherwise(raw.try_cast(type_))
+            return F.when(raw.rlike(_NUMBER), F.timestamp_micros(micros)).otherwise(try_cast(raw, type_))
         # A time without a zone is in UTC, whether it is a number or text with a zone.
-        instant = F.when(raw.rlike(_ZONE), F.unix_micros(raw.try_cast("timestamp"))).otherwise(micros)
-        counted = F.timestamp_add("MICROSECOND", instant, F.lit("1970-01-01").cast("timestamp_ntz"))
-        return F.when(raw.rlike(_NUMBER) | raw.rlike(_ZONE), counted).otherwise(raw.try_cast(type_))
+        instant = F.when(raw.rlike(_ZONE), F.unix_micros(try_cast(raw, "timestamp"))).otherwise(micros)
+        counted = F.lit("1970-01-01").cast("timestamp_ntz") + parse_column("INTERVAL '0.000001' SECOND") * instant
+        return F.when(raw.rlike(_NUMBER) | raw.rlike(_ZONE), counted).otherwise(try_cast(raw, type_))
 
     def _read_micros(self, raw: Column, type_name: Column) -> Column:
         unit = F.lit(self._time_unit).cast("string")
         for name, type_unit in _UNITS.items():
             unit = F.when(type_name == name, type_unit).otherwise(unit)
-        number = raw.try_cast("bigint")
+        number = try_cast(raw, "bigint")
         rounded_down = F.call_function("div", F.try_subtract(number, F.pmod(number, F.lit(1000))), F.lit(1000))
         return (
             F.when(unit == "micros", number)

@@ -21,7 +21,7 @@ from rowdelta.cdc.records import (
     write_row_as_json,
 )
 from rowdelta.errors import InputError
-from rowdelta.spark import quote
+from rowdelta.spark import quote, try_cast
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -72,7 +72,7 @@ class OpColumn:
             tests.append((is_unknown, F.concat(F.lit(f"unknown {self.op} "), value)))
         deleted = shape.test_delete(F.coalesce(op.isin(*(value.lower() for value in self.deletes)), F.lit(False)))
         tests += check_values(frame, shape, deleted)
-        at = F.lit(None).cast(TimestampType()) if self.at is None else F.col(quote(self.at)).try_cast(TimestampType())
+        at = F.lit(None).cast(TimestampType()) if self.at is None else try_cast(F.col(quote(self.at)), TimestampType())
         return frame.select(
             "*",
             deleted.alias(DELETED),

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from rowdelta.spark import try_cast
+
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 def find_misfit(value: Column, have: T.DataType, want: T.DataType, rule: NameRule) -> Column | None:
     """Tests whether a value, or one inside it, does not fit; None if all fit, or none can be stored at all."""
     if isinstance(have, T.NumericType) and isinstance(want, T.NumericType):
-        return None if have == want else value.isNotNull() & value.try_cast(want).isNull()
+        return None if have == want else value.isNotNull() & try_cast(value, want).isNull()
     if isinstance(have, T.StructType) and isinstance(want, T.StructType):
         return _find_misfit_in_struct(value, have, want, rule)
     if isinstance(have, T.ArrayType) and isinstance(want, T.ArrayType):

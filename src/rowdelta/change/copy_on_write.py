@@ -76,7 +76,9 @@ def _select_remaining_rows(target: Target, touched: Sequence[FilePositions]) -> 
 
 
 def _is_touched() -> Column:
-    same_block = (F.col(FILE) == F.col("__rd_touched")) & (parse_column(f"{POSITION} >> 6") == F.col("__rd_block"))
+    same_block = (F.col(FILE) == F.col("__rd_touched")) & (
+        parse_column(f"shiftright({POSITION}, 6)") == F.col("__rd_block")
+    )
     return same_block & parse_column(f"getbit(__rd_word, cast({POSITION} & 63 as int)) = 1")
 
 

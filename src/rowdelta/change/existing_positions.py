@@ -9,6 +9,7 @@ import numpy as np
 from rowdelta.codec import bitmap_from_sorted, sort_distinct
 from rowdelta.iceberg import read_positions
 from rowdelta.read import read_vectors
+from rowdelta.spark import collect_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -32,7 +33,7 @@ def _read_position_files(handle: TableHandle, files: SnapshotFiles, paths: Abstr
     if not relevant or not paths:
         return {}
     rows = read_positions(handle, files, relevant)
-    table = rows.where(rows["file_path"].isin(list(paths))).toArrow()
+    table = collect_arrow(rows.where(rows["file_path"].isin(list(paths))))
     if not table.num_rows:
         return {}
     names = table["file_path"].combine_chunks().dictionary_encode()

@@ -14,7 +14,7 @@ from rowdelta.change.row_errors import translate_row_errors
 from rowdelta.codec import sort_distinct
 from rowdelta.encoding import BatchStatistics
 from rowdelta.read import locate_bit, unpack_words, write_integer_sql
-from rowdelta.spark import convert_to_plain_values, estimate_size, select_sql
+from rowdelta.spark import collect_arrow, convert_to_plain_values, estimate_size, select_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +99,9 @@ def collect_integer_batches(keys: KeyInput) -> list[IntegerBatch]:
     numbers = select_sql(frame, *parts, f"{number} as k")
     words = select_sql(numbers, *parts, f"{block} as block", f"{bit} as bit")
     with translate_row_errors(NULL_KEY_HINT):
-        table = words.groupBy(*parts, "block").agg(F.bit_or("bit").alias("word"), F.count("*").alias("rows")).toArrow()
+        table = collect_arrow(
+            words.groupBy(*parts, "block").agg(F.bit_or("bit").alias("word"), F.count("*").alias("rows"))
+        )
     batches = []
     for partition, rows in _split_by_partition(table, parts):
         blocks = rows["block"].combine_chunks()
@@ -114,7 +116,7 @@ def _collect_small_batch(keys: KeyInput, number: str) -> list[IntegerBatch]:
     """Collects the keys of a small batch: it takes less time to make them distinct here than in a shuffle."""
     parts = keys.partition_names
     with translate_row_errors(NULL_KEY_HINT):
-        table = select_sql(keys.frame, *parts, f"{number} as k").toArrow()
+        table = collect_arrow(select_sql(keys.frame, *parts, f"{number} as k"))
     batches = []
     for partition, rows in _split_by_partition(table, parts):
         column = rows["k"].combine_chunks()
@@ -128,7 +130,7 @@ def collect_hashed_batches(keys: KeyInput) -> list[HashedBatch]:
     names, parts = keys.key_names, keys.partition_names
     frame = keys.frame.select(*names, *parts).distinct().withColumn("hash", F.xxhash64(*names))
     with translate_row_errors(NULL_KEY_HINT):
-        table = frame.toArrow()
+        table = collect_arrow(frame)
     ids = [str(column.id) for column in keys.columns]
     return [
         HashedBatch(partition, rows.select(names).rename_columns(ids), rows["hash"].to_numpy())

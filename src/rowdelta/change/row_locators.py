@@ -17,6 +17,7 @@ from rowdelta.codec import bitmap_from_sorted, compute_spark_hashes, sort_distin
 from rowdelta.iceberg import list_partition_names
 from rowdelta.read import PARTITION, SPEC, locate_bit, unpack_words
 from rowdelta.spark import (
+    collect_arrow,
     convert_to_json_values,
     convert_to_plain_values,
     make_frame_from_arrow,
@@ -95,7 +96,7 @@ class PathLocator(RowLocator):
             *([F.first("partition").alias("partition")] if partition else []),
             F.collect_list(F.struct("block", "word")).alias("words"),
         )
-        table = files.toArrow()
+        table = collect_arrow(files)
         names, specs = list_partition_names(self.handle), self.handle.metadata.specs
         types = self.handle.metadata.partition_types
         partitions = convert_to_plain_values(table["partition"]) if partition else [None] * table.num_rows
@@ -148,9 +149,9 @@ class ListedFilesLocator(RowLocator):
     def collect(self, rows: DataFrame) -> list[FilePositions]:
         """Collects positions one by one, or as words of 64 neighbours."""
         if self.one_by_one:
-            return self.group_positions(rows.select(*self.names).toArrow())
+            return self.group_positions(collect_arrow(rows.select(*self.names)))
         words = rows.groupBy(CODE, parse_column(_BLOCK).alias("block"))
-        table = words.agg(F.bit_or(parse_column(_BIT)).alias("word"), F.count("*").alias("rows")).toArrow()
+        table = collect_arrow(words.agg(F.bit_or(parse_column(_BIT)).alias("word"), F.count("*").alias("rows")))
         return [
             self._make_file_positions(code, unpack_words(blocks, bits), int(counts.sum()))
             for code, (blocks, bits, counts) in group_by_code(table, ["block", "word", "rows"])
@@ -159,7 +160,7 @@ class ListedFilesLocator(RowLocator):
     def find(self, rows: DataFrame) -> list[FilePositions]:
         """Collects the positions of live rows, and saves a plan where possible."""
         if self.one_by_one and self._hashes_differ:
-            return self.group_positions(select_sql(rows, _HASH, POSITION).toArrow())
+            return self.group_positions(collect_arrow(select_sql(rows, _HASH, POSITION)))
         return super().find(rows)
 
     def group_positions(self, table: pa.Table) -> list[FilePositions]:

@@ -30,15 +30,15 @@ def version(as_json: AsJson = False) -> None:
     from importlib.metadata import version as installed
 
     from rowdelta import __version__
-    from rowdelta.spark import DELTA_PACKAGE, ICEBERG_PACKAGE
+    from rowdelta.spark import RELEASE
 
     packages = {name: installed(name) for name in ("pyspark", "pyarrow", "pyroaring")}
     versions = {
         "rowdelta": __version__,
         "python": sys.version.split()[0],
         **packages,
-        "iceberg": ICEBERG_PACKAGE.rsplit(":", 1)[1],
-        "delta": DELTA_PACKAGE.rsplit(":", 1)[1],
+        "iceberg": RELEASE.iceberg,
+        "delta": RELEASE.delta.rsplit(":", 1)[1],
     }
     if as_json:
         print_json(versions)

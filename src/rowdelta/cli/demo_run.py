@@ -20,6 +20,7 @@ from rowdelta._table import table
 from rowdelta.cdc import Debezium, Shape, stream
 from rowdelta.cli.demo_orders import BATCHES, CHANGES, ORDERS, Model, write_batch
 from rowdelta.errors import RowDeltaError
+from rowdelta.spark import collect_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -94,7 +95,7 @@ def _create(spark: SparkSession) -> Table:
 
 def _check(spark: SparkSession, model: Model) -> None:
     """Checks that Iceberg's reader reads the table, and that every row is as the model says."""
-    rows = spark.sql(f"SELECT id, status, cents FROM {NAME} ORDER BY id").toArrow()
+    rows = collect_arrow(spark.sql(f"SELECT id, status, cents FROM {NAME} ORDER BY id"))
     expected = model.to_arrow().cast(rows.schema)
     if not rows.equals(expected):
         raise RowDeltaError(f"the table has {rows.num_rows:,} rows that differ from the model")

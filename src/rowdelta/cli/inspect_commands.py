@@ -38,8 +38,9 @@ def delete_files(
 ) -> None:
     """List the live delete files of a table, and how many data files each can still apply to."""
     from rowdelta.cli.connect import open_table
+    from rowdelta.spark import collect_arrow
 
-    rows = open_table(table, place, branch).delete_files(snapshot).toArrow().to_pylist()
+    rows = collect_arrow(open_table(table, place, branch).delete_files(snapshot)).to_pylist()
     if as_json:
         print_json(rows)
     elif rows:

@@ -21,7 +21,7 @@ from rowdelta.cli.connect import full_name
 from rowdelta.cli.interrupts import finish_before_interrupt
 from rowdelta.cli.output import print_json
 from rowdelta.errors import InputError, TableError
-from rowdelta.spark import quote_string, run_sql
+from rowdelta.spark import RELEASE, quote_string, run_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rowdelta.cdc import BatchProgress, Records
     from rowdelta.cli.pipeline_config import Pipeline, Source
 
-KAFKA_PACKAGE: Final = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
+KAFKA_PACKAGE: Final = f"org.apache.spark:spark-sql-kafka-0-10_{RELEASE.scala}:{pyspark.__version__}"
 # The whole topic, as with the files of a folder, and no more at once than a batch may hold.
 _KAFKA: Final = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "1000000"}
 _FILES: Final = {"maxFilesPerTrigger": "1"}

@@ -40,10 +40,10 @@ def run_sql(text: str, place: Place) -> DataFrame:
 
 def show_frame(frame: DataFrame, limit: int, *, as_json: bool) -> None:
     """Prints the first rows of a frame, or `done` for a statement without columns."""
-    from rowdelta.spark import convert_to_display_rows, quiet_tasks, translate_errors
+    from rowdelta.spark import collect_arrow, convert_to_display_rows, quiet_tasks, translate_errors
 
     with translate_errors(frame.sparkSession), quiet_tasks(frame.sparkSession):
-        rows = convert_to_display_rows(frame.limit(limit).toArrow()) if frame.columns else []
+        rows = convert_to_display_rows(collect_arrow(frame.limit(limit))) if frame.columns else []
     if as_json:
         print_json(rows)
     elif rows:

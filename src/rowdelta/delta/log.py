@@ -8,7 +8,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import InputError, SessionError, TableError
-from rowdelta.spark import DELTA_PACKAGE, Gateway, JavaError, is_missing, read_java_message, read_java_name, select_sql
+from rowdelta.spark import (
+    RELEASE,
+    Gateway,
+    JavaError,
+    check_delta,
+    collect_arrow,
+    is_missing,
+    list_delta_commits,
+    read_delta_snapshot,
+    read_delta_version,
+    read_java_message,
+    read_java_name,
+    select_sql,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,7 +87,7 @@ class DeltaSnapshot:
         from pyspark.sql import DataFrame  # noqa: PLC0415 - only the classic one is meant, and only here
 
         try:
-            return select_sql(DataFrame(self._snapshot.allFiles().toDF(), self._spark), *_COLUMNS).toArrow()
+            return collect_arrow(select_sql(DataFrame(self._snapshot.allFiles().toDF(), self._spark), *_COLUMNS))
         except JavaError as error:
             raise TableError(f"cannot read the Delta log: {read_java_message(error)}") from error
 
@@ -89,8 +102,11 @@ class DeltaLog:
         if is_missing(package.DeltaLog):
             raise SessionError(
                 "this Spark session has no Delta Lake on its class path",
-                hint=f"use rd.session(..., delta=True), or start Spark with the package {DELTA_PACKAGE}",
+                hint=f"use rd.session(..., delta=True), or start Spark with the package {RELEASE.delta}",
             )
+        version = read_delta_version(self._gateway)
+        if version is not None:
+            check_delta(version, spark.version)
         self._none = self._gateway.scala_object(self._gateway.jvm.scala, "None")
         path = _find_location(spark, name)
         try:
@@ -120,7 +136,7 @@ class DeltaLog:
             InputError: The log does not have it, or no longer has it.
         """
         try:
-            return DeltaSnapshot(self._spark, self._log.getSnapshotAt(version, self._none, self._none, False))
+            return DeltaSnapshot(self._spark, read_delta_snapshot(self._gateway, self._log, version))
         except JavaError as error:
             raise InputError(
                 f"version {version} of the Delta table cannot be read: {read_java_message(error)}",
@@ -130,7 +146,7 @@ class DeltaLog:
     def list_log_files(self, first: int, last: int) -> list[LogFile]:
         """Lists the files of the commits of a range that still exist, in order."""
         try:
-            files = self._log.getChangeLogFiles(first, last, self._none, False).toIndexedSeq()
+            files = list_delta_commits(self._gateway, self._log, first, last).toIndexedSeq()
             pairs = [files.apply(index) for index in range(files.size())]
         except JavaError as error:
             raise TableError(f"cannot list the Delta log: {read_java_message(error)}") from error

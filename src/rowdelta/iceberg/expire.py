@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from rowdelta.errors import TableError
 from rowdelta.iceberg.manifest_entries import ADDED, DELETED
 from rowdelta.iceberg.table_state import read_metadata_document
-from rowdelta.spark import JavaError, read_java_message, read_java_name
+from rowdelta.spark import JavaError, collect_arrow, read_java_message, read_java_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -88,7 +88,7 @@ def expire_all(handle: TableHandle, older_than_ms: int | None, retain_last: int 
             action = action.expireOlderThan(older_than_ms)
         if retain_last is not None:
             action = action.retainLast(retain_last)
-        table = DataFrame(action.expireFiles().toDF(), handle.spark).select("path", "type").toArrow()
+        table = collect_arrow(DataFrame(action.expireFiles().toDF(), handle.spark).select("path", "type"))
     except JavaError as error:
         raise _translate_error(error) from error
     paths: dict[str, list[str]] = {file_type: [] for file_type in _KINDS.values()}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame
+from rowdelta.spark import make_spark_table, read_relation
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from rowdelta.iceberg.avro_file import AvroFile
     from rowdelta.iceberg.metadata_document import MetadataDocument
     from rowdelta.iceberg.table_handle import TableHandle
@@ -20,7 +22,7 @@ def pin_to_branch(handle: TableHandle, metadata: Any) -> Any:
     """
     iceberg, table = handle.gateway.iceberg, handle.java_table
     operations = iceberg.StaticTableOperations(metadata, table.io())
-    return iceberg.spark.source.SparkTable(iceberg.BaseTable(operations, table.name())).copyWithBranch(handle.branch)
+    return make_spark_table(handle.gateway, iceberg.BaseTable(operations, table.name())).copyWithBranch(handle.branch)
 
 
 def make_static_table(handle: TableHandle, document: MetadataDocument, listing: AvroFile) -> Any:
@@ -44,20 +46,9 @@ def make_static_table(handle: TableHandle, document: MetadataDocument, listing: 
 
 def read_java_table(handle: TableHandle, table: Any) -> DataFrame:
     """Makes a DataFrame over any of Iceberg's table objects, committed or not."""
-    return read_spark_table(handle, handle.gateway.iceberg.spark.source.SparkTable(table))
+    return read_spark_table(handle, make_spark_table(handle.gateway, table))
 
 
 def read_spark_table(handle: TableHandle, spark_table: Any) -> DataFrame:
     """Makes a DataFrame over a table object of Iceberg's Spark integration."""
-    gateway = handle.gateway
-    spark_sql = gateway.jvm.org.apache.spark.sql
-    v2 = spark_sql.execution.datasources.v2
-    none = gateway.scala_object(gateway.jvm.scala, "None")
-    relation = gateway.scala_object(v2, "DataSourceV2Relation").create(
-        spark_table,
-        none,
-        none,
-        spark_sql.util.CaseInsensitiveStringMap.empty(),
-        none,
-    )
-    return DataFrame(spark_sql.classic.Dataset.ofRows(gateway.session, relation), handle.spark)
+    return read_relation(handle.gateway, spark_table)

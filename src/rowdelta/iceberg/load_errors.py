@@ -6,12 +6,12 @@ import difflib
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.errors import TableError
-from rowdelta.spark import JavaError
+from rowdelta.spark import JavaError, list_setting_names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_IMPLICIT_CATALOGS: Final = {"spark_catalog", "default_iceberg", "default_rewrite_catalog"}
+_IMPLICIT_CATALOGS: Final = {"spark_catalog", "default_iceberg", "default_cache_iceberg", "default_rewrite_catalog"}
 
 
 def explain_load_error(spark: SparkSession, name: str, error: Exception) -> TableError:
@@ -65,7 +65,7 @@ def _suggest_catalog(parts: list[str], available: list[str]) -> str:
 
 def _list_catalogs(spark: SparkSession) -> list[str]:
     """Lists the catalogs of the session, except those that Spark and Iceberg create for themselves."""
-    names = {key.split(".")[3] for key in spark.conf.getAll if key.startswith("spark.sql.catalog.")}
+    names = {key.split(".")[3] for key in list_setting_names(spark) if key.startswith("spark.sql.catalog.")}
     return sorted(names - _IMPLICIT_CATALOGS)
 
 

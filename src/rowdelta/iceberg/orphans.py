@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rowdelta.errors import TableError
 from rowdelta.iceberg.scratch_files import in_use
-from rowdelta.spark import JavaError, quote_string, read_java_message, read_java_name, run_sql
+from rowdelta.spark import JavaError, quote_string, read_java_message, read_java_name, run_procedure
 
 if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
@@ -31,7 +31,7 @@ def find_orphans(handle: TableHandle, older_than_ms: int, location: str | None =
     # The procedure uses the catalog's cache. Without a refresh it would report the files of newer snapshots as orphans.
     handle.gateway.iceberg.spark.Spark3Util.loadIcebergTable(handle.gateway.session, handle.full_name).refresh()
     try:
-        rows = run_sql(handle.spark, f"CALL {catalog}.system.remove_orphan_files({call})").collect()
+        rows = run_procedure(handle.spark, f"{catalog}.system.remove_orphan_files({call})").collect()
     except JavaError as error:
         raise TableError(
             f"orphan files cannot be listed: {read_java_name(error)}: {read_java_message(error)}"

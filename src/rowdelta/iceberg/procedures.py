@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import CommitConflictError, InputError, RowDeltaError, TableError
-from rowdelta.spark import JavaError, quote, quote_string, read_java_causes, read_java_message, read_java_name, run_sql
+from rowdelta.spark import (
+    JavaError,
+    quote,
+    quote_string,
+    read_java_causes,
+    read_java_message,
+    read_java_name,
+    run_procedure,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +35,7 @@ def call_procedure(handle: TableHandle, name: str, arguments: Mapping[str, Any])
     """
     listed = ", ".join(f"{key} => {_write_literal(value)}" for key, value in arguments.items())
     try:
-        rows = run_sql(handle.spark, f"CALL {quote(handle.catalog)}.system.{name}({listed})").collect()
+        rows = run_procedure(handle.spark, f"{quote(handle.catalog)}.system.{name}({listed})").collect()
     except JavaError as error:
         raise _translate_error(name, error) from error
     row: dict[str, Any] = rows[0].asDict() if rows else {}

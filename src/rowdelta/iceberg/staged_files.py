@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from rowdelta.iceberg.content_files import ContentFile, from_java
 from rowdelta.iceberg.metadata_document import MetadataDocument
+from rowdelta.spark import prepare_staged_write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from rowdelta.iceberg.table_handle import TableHandle
-
-_STAGING_CATALOG: Final = "spark.sql.catalog.default_rewrite_catalog"
 
 
 class StagedFiles:
@@ -88,28 +87,17 @@ def stage_key_files(
     ]
 
 
-def _set_staging_catalog(frame: DataFrame) -> None:
-    """Gives the frame's session the catalog of staged writes.
-
-    Iceberg does this for the thread's active session, which may be another one in a new thread.
-    """
-    conf = frame.sparkSession.conf
-    if conf.get(_STAGING_CATALOG, None) is None:
-        conf.set(_STAGING_CATALOG, "org.apache.iceberg.spark.SparkRewriteTableCatalog")
-
-
 def _write_staged(handle: TableHandle, target: Any, frame: DataFrame) -> list[Any]:
     gateway = handle.gateway
     group = str(uuid.uuid4())
     cache = gateway.static_call("org.apache.iceberg.spark.SparkTableCache", "get")
     coordinator = gateway.iceberg.spark.FileRewriteCoordinator.get()
     cache.add(group, target)
-    _set_staging_catalog(frame)
+    options = prepare_staged_write(frame.sparkSession, group)
     gateway.activate()  # without pinned threads, this call may run in a Java thread that has no active session yet
     try:
-        frame.write.format("iceberg").mode("append").option("distribution-mode", "none").option(
-            "fanout-enabled", "true"
-        ).save(group)
+        options |= {"distribution-mode": "none", "fanout-enabled": "true"}
+        frame.write.format("iceberg").mode("append").options(**options).save(group)
         return gateway.members(coordinator.fetchNewFiles(target, group))
     finally:
         cache.remove(group)

@@ -38,7 +38,7 @@ from rowdelta.maintenance.file_groups import measure_deletes
 from rowdelta.maintenance.verify import build_row_check
 from rowdelta.maintenance.verify_keys import build_key_check
 from rowdelta.read import is_integer, load_hashed_keys
-from rowdelta.spark import make_frame_from_arrow, parse_column, quote
+from rowdelta.spark import collect_arrow, make_frame_from_arrow, parse_column, quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,7 +102,7 @@ def _collect_keys(handle: TableHandle, files: SnapshotFiles, group: EqualityGrou
     """Collects the distinct keys of a group, of any type, with Spark's hash of each."""
     ids = [str(column.id) for column in group.columns]
     frame = reduce(lambda one, other: one.unionByName(other), _read_keys(handle, files, group)).distinct()
-    table = frame.withColumn("hash", F.xxhash64(*(F.col(quote(name)) for name in ids))).toArrow()
+    table = collect_arrow(frame.withColumn("hash", F.xxhash64(*(F.col(quote(name)) for name in ids))))
     return HashedBatch((), table.select(ids), table["hash"].to_numpy())
 
 

@@ -69,7 +69,7 @@ def _make_hashable(value: Column, data_type: T.DataType) -> Column:
     """Makes a value that Spark hashes with its inner nulls: of a map, its sorted entries; of a variant, its text."""
     if isinstance(data_type, T.MapType):
         return F.array_sort(F.transform(F.map_entries(value), lambda entry: _make_entry_hashable(entry, data_type)))
-    if isinstance(data_type, T.VariantType):
+    if data_type.typeName() == "variant":
         return F.to_json(value)
     if isinstance(data_type, T.ArrayType):
         return F.transform(value, lambda element: F.struct(*_split_null(element, data_type.elementType)))

@@ -29,7 +29,7 @@ from rowdelta.read import (
     to_integers,
     write_integer_sql,
 )
-from rowdelta.spark import make_frame_from_arrow, parse_column
+from rowdelta.spark import collect_arrow, make_frame_from_arrow, parse_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -155,7 +155,7 @@ def _read_rows(
         parse_column(write_integer_sql(c, sql) if is_integer(c) else sql).alias(str(c.id)) for c, sql in references
     ]
     joined = rows.select("_file", *values).join(F.broadcast(make_frame_from_arrow(handle.spark, numbers)), "_file")
-    table = joined.drop("_file").toArrow().combine_chunks()
+    table = collect_arrow(joined.drop("_file")).combine_chunks()
     codes = table[_FILE].to_numpy()
     order = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[order], np.arange(len(paths) + 1))

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.merge.condition import write_range
 from rowdelta.merge.matches import SOURCE
 from rowdelta.read import make_key_bits, write_integer_sql
-from rowdelta.spark import count_computed_rows, parse_column, quote
+from rowdelta.spark import collect_arrow, count_computed_rows, parse_column, quote
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -52,7 +52,7 @@ class KeyLookup:
 
     def find(self, rows: DataFrame) -> pa.Table:
         """Collects rows that `bits` has found, with `SOURCE` instead of `key`; one that matches twice occurs twice."""
-        pairs = rows.toArrow()
+        pairs = collect_arrow(rows)
         keys = pairs[_KEY].to_numpy()
         first = np.searchsorted(self.keys, keys, "left")
         counts = np.searchsorted(self.keys, keys, "right") - first
@@ -91,7 +91,7 @@ def build_lookup(handle: TableHandle, source: DataFrame, on: OnCondition) -> Key
     column, right = _find_pair(handle, on)
     data_type = source.schema[right].dataType
     key = F.col(quote(right))
-    table = source.where(key.isNotNull()).select(key.cast("bigint").alias(_KEY), SOURCE).toArrow()
+    table = collect_arrow(source.where(key.isNotNull()).select(key.cast("bigint").alias(_KEY), SOURCE))
     keys, numbers = table[_KEY].to_numpy(), table[SOURCE].to_numpy()
     order = np.argsort(keys, kind="stable")
     bits = make_key_bits(handle.spark, keys[order], write_integer_sql(column, column.sql))

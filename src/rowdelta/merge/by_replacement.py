@@ -11,7 +11,7 @@ from rowdelta.merge.commit import commit_matches
 from rowdelta.merge.inserts import build_inserts, union_frames
 from rowdelta.merge.matches import SOURCE, group_replacements
 from rowdelta.merge.pairs import can_broadcast, join_source, name_old_columns
-from rowdelta.spark import coalesce_by_size, plan_during_job
+from rowdelta.spark import coalesce_by_size, collect_arrow, plan_during_job
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +57,7 @@ def _collect_pairs(merge: MergeSpec, target: Target, source: DataFrame, candidat
     if lookup is not None and lookup.decides:
         return lookup.find(locator.mark(candidates.rows, [*target.updated_lineage, lookup.key]))
     joined = join_source(merge, target, candidates, source, broadcast=can_broadcast(source))
-    return joined.select(*name_old_columns(merge, target, locator), SOURCE).toArrow()
+    return collect_arrow(joined.select(*name_old_columns(merge, target, locator), SOURCE))
 
 
 def _build_rows(

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.change import ListedFilesLocator
 from rowdelta.codec import sort_distinct
 from rowdelta.merge.clauses import ACTION, NO_ACTION
-from rowdelta.spark import make_frame_from_arrow, parse_column, where_sql
+from rowdelta.spark import collect_arrow, make_frame_from_arrow, parse_column, where_sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +93,7 @@ class IndexedMatches(Matches):
 def collect_matches(pairs: DataFrame, locator: RowLocator) -> Matches:
     """Collects what happens to pairs, a cached frame with `ACTION`, `FOUND` and the columns of the locator."""
     if isinstance(locator, ListedFilesLocator) and locator.one_by_one:
-        return _group_matches(pairs, pairs.select(ACTION, FOUND, *locator.names).toArrow(), locator)
+        return _group_matches(pairs, collect_arrow(pairs.select(ACTION, FOUND, *locator.names)), locator)
     counted = {(row[ACTION], row[FOUND]): row["count"] for row in pairs.groupBy(ACTION, FOUND).count().collect()}
     touched = locator.collect(pairs.where(F.col(ACTION) != NO_ACTION))
     if (NO_ACTION, True) in counted:

@@ -38,7 +38,7 @@ from rowdelta.read.merged_keys import (
     merge_levels,
 )
 from rowdelta.read.partition_scope import Scope, ScopeColumns, find_scope
-from rowdelta.spark import make_frame_from_arrow, parse_column, quote, select_sql
+from rowdelta.spark import make_frame_from_arrow, parse_column, quote, select_sql, try_cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -250,6 +250,6 @@ def _cast_keys(keys: DataFrame, wanted: dict[str, T.DataType]) -> DataFrame:
     for name, have in [(field.name, field.dataType) for field in keys.schema]:
         want = wanted.get(name, have)
         if want != have:
-            value = F.col(name).try_cast(want)
+            value = try_cast(F.col(name), want)
             keys = keys.where(F.col(name).isNull() | value.isNotNull()).withColumn(name, value)
     return keys

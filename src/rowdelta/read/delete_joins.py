@@ -66,12 +66,12 @@ def write_container_probe(key: str, *, nullable: bool, scoped: list[str]) -> str
 
 def write_container_condition(key: str, *, aged: bool, nullable: bool) -> str:
     """Writes in SQL whether the bit of a key is set, and its delete is newer than the row."""
-    word = f"get({SIDE}words, cast(({key} >> 6) & 1023 as int))"
+    word = f"get({SIDE}words, cast(shiftright({key}, 6) & 1023 as int))"
     bit = f"cast({key} & 63 as int)"
     hit = f"getbit({word}, {bit}) = 1"
     if aged:
         before = f"bit_count({word} & ~shiftleft(-1L, {bit}))"
-        hit += f" AND {AGE} < get({SIDE}ages, get({SIDE}ranks, cast(({key} >> 6) & 1023 as int)) + {before})"
+        hit += f" AND {AGE} < get({SIDE}ages, get({SIDE}ranks, cast(shiftright({key}, 6) & 1023 as int)) + {before})"
     if not nullable:
         return hit
     null_hit = f"{AGE} < {SIDE}null_age" if aged else f"{SIDE}null_age IS NOT NULL"

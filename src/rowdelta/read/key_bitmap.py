@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.spark import make_frame_from_arrow, parse_column
+from rowdelta.spark import make_frame_from_arrow, parse_column, select_scalar
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -49,7 +49,9 @@ class KeyBits:
     def test_key(self) -> Column:
         """Whether a row has one of the keys, never null; the range of keys lets Spark skip files and row groups."""
         inside = parse_column(f"{self.key} BETWEEN {self.low}L AND {self.high}L")
-        word = F.get(self.frame.scalar(), parse_column(f"cast(shiftright({self.key}, 6) - {self.low >> 6}L as int)"))
+        word = F.get(
+            select_scalar(self.frame), parse_column(f"cast(shiftright({self.key}, 6) - {self.low >> 6}L as int)")
+        )
         is_set = F.getbit(word, parse_column(f"cast({self.key} & 63 as int)")) == 1
         # Spark may evaluate the parts of an AND in any order, and the index of a key far outside the range overflows.
         hit = F.when(inside, is_set).otherwise(F.lit(False))

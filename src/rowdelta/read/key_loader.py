@@ -13,7 +13,7 @@ from rowdelta.errors import FormatError
 from rowdelta.iceberg import LruCache, find_column_path, read_delete_keys, read_only_blob_metadata, run_in_parallel
 from rowdelta.read.integer_keys import IntegerKeys, write_integer_sql
 from rowdelta.read.parquet_keys import read_parquet_keys
-from rowdelta.spark import make_frame_from_arrow, select_sql
+from rowdelta.spark import collect_arrow, make_frame_from_arrow, select_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -112,7 +112,7 @@ def read_row_keys(
     )
     keys = select_sql(rows, "_file", f"{key} as key").join(F.broadcast(numbers), "_file")
     words = select_sql(keys, "file", f"{block} as block", f"{bit} as bit")
-    table = words.groupBy("file", "block").agg({"bit": "bit_or"}).toDF("file", "block", "word").toArrow()
+    table = collect_arrow(words.groupBy("file", "block").agg({"bit": "bit_or"}).toDF("file", "block", "word"))
     codes = table["file"].to_numpy()
     blocks = table["block"].combine_chunks()
     nulls = blocks.is_null().to_numpy(zero_copy_only=False)
@@ -131,9 +131,9 @@ def locate_bit(number: str) -> tuple[str, str]:
 
     Examples:
         >>> locate_bit("k")
-        ('k >> 6', 'shiftleft(1L, cast(k & 63 as int))')
+        ('shiftright(k, 6)', 'shiftleft(1L, cast(k & 63 as int))')
     """
-    return f"{number} >> 6", f"shiftleft(1L, cast({number} & 63 as int))"
+    return f"shiftright({number}, 6)", f"shiftleft(1L, cast({number} & 63 as int))"
 
 
 def unpack_words(blocks: npt.NDArray[np.int64], words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

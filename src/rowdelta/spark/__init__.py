@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from rowdelta.spark.arrow import convert_to_display_rows, convert_to_plain_values, make_frame_from_arrow
+from rowdelta.spark.arrow import collect_arrow, convert_to_display_rows, convert_to_plain_values, make_frame_from_arrow
 from rowdelta.spark.bulk_calls import NODE, MethodHandles
 from rowdelta.spark.cached_frames import cache_frame, cache_frame_unless_source_cached, coalesce_by_size
 from rowdelta.spark.conjuncts import Conjuncts, split_conjuncts
+from rowdelta.spark.delta_logs import list_delta_commits, read_delta_snapshot, read_delta_version
 from rowdelta.spark.frames import (
     count_computed_rows,
     estimate_size,
@@ -13,9 +14,12 @@ from rowdelta.spark.frames import (
     get_analyzed_plan,
     get_java_schema,
     move_to_session,
+    read_relation,
+    select_scalar,
 )
 from rowdelta.spark.gateway import Gateway
-from rowdelta.spark.generated_sql import parse_column, parse_columns, run_sql, select_sql, where_sql
+from rowdelta.spark.generated_sql import parse_column, parse_columns, run_procedure, run_sql, select_sql, where_sql
+from rowdelta.spark.iceberg_tables import make_spark_table, prepare_staged_write
 from rowdelta.spark.interrupts import end_work, run_interruptibly, stop_if_interrupted
 from rowdelta.spark.java_errors import (
     JavaError,
@@ -41,8 +45,18 @@ from rowdelta.spark.quoting import (
     split_name,
     unquote,
 )
+from rowdelta.spark.session_settings import list_setting_names, parse_schema
 from rowdelta.spark.single_values import convert_to_json_values, format_value
-from rowdelta.spark.spark_errors import check_running, get_spark_error, translate_errors, translate_spark_error
+from rowdelta.spark.spark_errors import (
+    check_running,
+    get_condition,
+    get_spark_error,
+    list_sql_places,
+    read_message,
+    set_message,
+    translate_errors,
+    translate_spark_error,
+)
 from rowdelta.spark.sql_expression import check_expression, check_value
 from rowdelta.spark.sql_names import (
     NamedTable,
@@ -54,22 +68,20 @@ from rowdelta.spark.sql_names import (
 from rowdelta.spark.sql_parser import (
     check_syntax,
     find_analysis_error,
-    get_statement_text,
     parse_statement,
     substitute_variables,
     underline_in_text,
 )
-from rowdelta.spark.store_assignment import can_store, cast_strictly, write_sql_type
+from rowdelta.spark.store_assignment import can_store, cast_strictly, try_cast, write_sql_type
 from rowdelta.spark.syntax_tree import Node
 from rowdelta.spark.threads import run_in_pool
-from rowdelta.spark.versions import DELTA_PACKAGE, ICEBERG_PACKAGE, check_spark
+from rowdelta.spark.versions import RELEASE, check_delta, check_spark
 
 __all__ = [
     "ANY_CASE",
-    "DELTA_PACKAGE",
-    "ICEBERG_PACKAGE",
     "METADATA_COLUMNS",
     "NODE",
+    "RELEASE",
     "Conjuncts",
     "Gateway",
     "JavaError",
@@ -87,12 +99,14 @@ __all__ = [
     "cache_frame_unless_source_cached",
     "can_store",
     "cast_strictly",
+    "check_delta",
     "check_expression",
     "check_running",
     "check_spark",
     "check_syntax",
     "check_value",
     "coalesce_by_size",
+    "collect_arrow",
     "convert_to_display_rows",
     "convert_to_json_values",
     "convert_to_plain_values",
@@ -107,40 +121,54 @@ __all__ = [
     "find_table",
     "format_value",
     "get_analyzed_plan",
+    "get_condition",
     "get_java_schema",
     "get_spark_error",
-    "get_statement_text",
     "is_missing",
     "is_temporary_view",
     "kill_jvm",
     "launch_spark",
+    "list_delta_commits",
+    "list_setting_names",
+    "list_sql_places",
     "make_frame_from_arrow",
+    "make_spark_table",
     "move_to_session",
     "parse_column",
     "parse_columns",
+    "parse_schema",
     "parse_statement",
     "plan_during_job",
+    "prepare_staged_write",
     "quiet_pyspark",
     "quiet_tasks",
     "quote",
     "quote_path",
     "quote_string",
     "quote_where_needed",
+    "read_delta_snapshot",
+    "read_delta_version",
     "read_java_causes",
     "read_java_message",
     "read_java_name",
+    "read_message",
     "read_name_rule",
+    "read_relation",
     "remove_at_exit_if_empty",
     "run_in_pool",
     "run_interruptibly",
+    "run_procedure",
     "run_sql",
+    "select_scalar",
     "select_sql",
+    "set_message",
     "split_conjuncts",
     "split_name",
     "stop_if_interrupted",
     "substitute_variables",
     "translate_errors",
     "translate_spark_error",
+    "try_cast",
     "underline_in_text",
     "unquote",
     "where_sql",

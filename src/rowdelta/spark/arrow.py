@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from rowdelta.errors import FormatError
 from rowdelta.spark.single_values import format_value
+from rowdelta.spark.versions import SPARK
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,17 +24,22 @@ _MICROSECONDS: Final = "us"
 def make_frame_from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
     """Makes a DataFrame of a table: a timestamp with a zone becomes `timestamp`, one without `timestamp_ntz`.
 
-    PySpark 4.1 stops at the first empty chunk and omits the rows after it, so the table gets a single chunk.
+    PySpark stops at the first empty chunk and omits the rows after it, so the table gets a single chunk.
 
     Raises:
         FormatError: Spark has no such type, or a time is finer than a microsecond.
     """
     table = _convert_to_microseconds(table.combine_chunks())
     try:
-        schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+        schema = SPARK.read_arrow_schema(table.schema)
     except PySparkException as error:
         raise FormatError(f"Spark has no type for {table.schema.to_string()!r}: {error}") from error
-    return spark.createDataFrame(table, schema)
+    return SPARK.make_frame(spark, table, schema)
+
+
+def collect_arrow(frame: DataFrame) -> pa.Table:
+    """Collects a DataFrame as an Arrow table."""
+    return SPARK.collect_arrow(frame)
 
 
 def convert_to_plain_values(values: pa.Array | pa.ChunkedArray) -> list[Any]:

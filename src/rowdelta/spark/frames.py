@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import DataFrame
+
+from rowdelta.spark.versions import SPARK
+
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column
 
     from rowdelta.spark.gateway import Gateway
 
@@ -43,8 +47,19 @@ def find_columns_used(frame: DataFrame, *values: Column) -> set[str]:
 def move_to_session(gateway: Gateway, frame: DataFrame) -> DataFrame:
     """Moves a frame to another session: the session of a streaming batch does not adapt its plans."""
     java: Any = frame._jdf
-    classic = gateway.jvm.org.apache.spark.sql.classic
-    return type(frame)(classic.Dataset.ofRows(gateway.session, java.queryExecution().logical()), gateway.spark)
+    datasets = SPARK.get_dataset_class(gateway.jvm)
+    return type(frame)(datasets.ofRows(gateway.session, java.queryExecution().logical()), gateway.spark)
+
+
+def select_scalar(frame: DataFrame) -> Column:
+    """Makes a scalar subquery of a frame with one row and one column."""
+    return SPARK.select_scalar(frame)
+
+
+def read_relation(gateway: Gateway, spark_table: Any) -> DataFrame:
+    """Makes a frame of all rows of a Java table of Spark, which need not be in a catalog."""
+    rows = SPARK.get_dataset_class(gateway.jvm).ofRows(gateway.session, SPARK.make_relation(gateway, spark_table))
+    return DataFrame(rows, gateway.spark)
 
 
 def get_java_schema(frame: DataFrame) -> Any:

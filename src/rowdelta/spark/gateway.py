@@ -15,7 +15,7 @@ from rowdelta.spark.generated_sql import run_sql
 from rowdelta.spark.jvm_packages import get_packages
 from rowdelta.spark.quiet_logs import quiet_pyspark
 from rowdelta.spark.spark_errors import check_running
-from rowdelta.spark.versions import ICEBERG_PACKAGE, check_iceberg, check_spark
+from rowdelta.spark.versions import RELEASE, SPARK, check_iceberg, check_spark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -65,7 +65,7 @@ class Gateway:
 
     def activate(self) -> None:
         """Makes this session the active one of the thread."""
-        self.jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(self.session)
+        SPARK.get_session_class(self.jvm).setActiveSession(self.session)
 
     @property
     def session_id(self) -> str:
@@ -77,10 +77,10 @@ class Gateway:
         if isinstance(build, JavaPackage):
             raise SessionError(
                 "this Spark session has no Iceberg on its class path",
-                hint=f"start Spark with spark.jars.packages={ICEBERG_PACKAGE}, or use rd.session()",
+                hint=f"start Spark with spark.jars.packages={RELEASE.iceberg_package}, or use rd.session()",
             )
         version = str(build.version())
-        check_iceberg(version)
+        check_iceberg(version, self.spark.version)
         return version
 
     def once(self, *name: str, make: Callable[[], Any]) -> Any:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
-from pyspark.sql.classic import column as classic
 
 from rowdelta.errors import SessionError
+from rowdelta.spark.jvm_packages import get_packages
 from rowdelta.spark.launch import find_running_context
+from rowdelta.spark.versions import SPARK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,12 +31,13 @@ _RESULTS: Final = {
     "parseExpression": "org/apache/spark/sql/catalyst/expressions/Expression",
     "parsePlan": "org/apache/spark/sql/catalyst/plans/logical/LogicalPlan",
 }
+_CALL: Final = "call"
 
 
 def parse_column(text: str) -> Column:
     """Parses a generated expression into a column."""
     spark = _find_running_spark()
-    return classic.Column(spark.expressions.column(spark.parse("parseExpression", text)))
+    return spark.make_column(spark.parse("parseExpression", text))
 
 
 def parse_columns(texts: Sequence[str]) -> list[Column]:
@@ -44,7 +46,7 @@ def parse_columns(texts: Sequence[str]) -> list[Column]:
         return []
     spark = _find_running_spark()
     expressions = spark.parse_projections(texts)
-    return [classic.Column(spark.expressions.column(expressions.apply(index))) for index in range(len(texts))]
+    return [spark.make_column(expressions.apply(index)) for index in range(len(texts))]
 
 
 def select_sql(frame: DataFrame, *texts: str) -> DataFrame:
@@ -65,27 +67,44 @@ def run_sql(spark: SparkSession, text: str) -> DataFrame:
     return DataFrame(running.datasets.ofRows(session, running.parse("parsePlan", text)), spark)
 
 
+def run_procedure(spark: SparkSession, call: str) -> DataFrame:
+    """Runs a stored procedure of Iceberg with generated arguments."""
+    running, session = _find_running_spark(), spark._jsparkSession
+    text = f"CALL {call}".replace("${", r"\u0024{")  # Iceberg's own parser, on Spark 3.5, replaces variables
+    return DataFrame(running.datasets.ofRows(session, running.parse(_CALL, text)), spark)
+
+
 def _to_java(value: Any) -> Any:
     return value._jdf if isinstance(value, DataFrame) else value._jc
 
 
 @dataclass(frozen=True)
 class _Spark:
-    """The Spark classes that this module needs, looked up once: py4j searches all jars for every part of a name."""
+    """The Spark classes that this module needs, looked up once: py4j searches all jars for every part of a name.
 
-    parser: Any
-    expressions: Any
+    Attributes:
+        jvm: The Java packages.
+        datasets: The class of frames.
+        project: The class of a SELECT.
+        parsers: The methods of parsers: what is called directly, and the same with Spark's default settings.
+    """
+
+    jvm: Any
     datasets: Any
     project: Any
-    parsers: dict[str, tuple[Any, Any]]
+    parsers: dict[str, tuple[Any, Any, Any]]
+
+    def make_column(self, expression: Any) -> Column:
+        """Makes a column of an expression."""
+        return SPARK.make_column(SPARK.make_expression_column(self.jvm, expression))
 
     def parse(self, method: str, text: str) -> Any:
         """Parses text with Spark's default settings, whichever session is active in the thread."""
-        result, operator = self.parsers[method]
+        direct, result, operator = self.parsers[method]
         try:
             return result.accumulateAndGet(text, operator)
         except Py4JJavaError:
-            getattr(self.parser, method)(text)  # raises the parser's own error, which the proxy has wrapped
+            direct(text)  # raises the parser's own error, which the proxy has wrapped
             raise
 
     def parse_projections(self, texts: Sequence[str]) -> Any:
@@ -104,16 +123,21 @@ def _find_running_spark() -> _Spark:
 def _find_classes(jvm: Any) -> _Spark:
     sql = jvm.org.apache.spark.sql
     parser = getattr(getattr(sql.catalyst.parser, "CatalystSqlParser$"), "MODULE$")
+    parsers = {method: _compose_parser(jvm, parser, method, result) for method, result in _RESULTS.items()}
+    call_parser = SPARK.get_call_parser(jvm, parser)
+    if call_parser is parser:
+        parsers[_CALL] = parsers["parsePlan"]
+    else:
+        parsers[_CALL] = _compose_parser(jvm, call_parser, "parsePlan", _RESULTS["parsePlan"])
     return _Spark(
-        parser=parser,
-        expressions=sql.classic.ExpressionUtils,
-        datasets=sql.classic.Dataset,
+        jvm=get_packages(jvm),
+        datasets=SPARK.get_dataset_class(jvm),
         project=sql.catalyst.plans.logical.Project,
-        parsers={method: _compose_parser(jvm, parser, method, result) for method, result in _RESULTS.items()},
+        parsers=parsers,
     )
 
 
-def _compose_parser(jvm: Any, parser: Any, method: str, result: str) -> tuple[Any, Any]:
+def _compose_parser(jvm: Any, parser: Any, method: str, result: str) -> tuple[Any, Any, Any]:
     """Composes a method of the parser and the default settings into one Java call.
 
     Several calls might run in different JVM threads (`PYSPARK_PIN_THREAD=false`), and each thread has its own active
@@ -140,7 +164,8 @@ def _compose_parser(jvm: Any, parser: Any, method: str, result: str) -> tuple[An
     parse = lookup.findVirtual(parser.getClass(), method, signature(f"({_TEXT})L{result};")).bindTo(parser)
     run_signature = signature(f"(L{settings};Lscala/Function0;){_OBJECT}")
     run = lookup.findStatic(java_class(settings.replace("/", ".")), "withExistingConf", run_signature)
-    run = run.bindTo(jvm.org.apache.spark.sql.internal.SQLConf())
+    run = run.bindTo(SPARK.make_default_settings(jvm))
     run = run.bindTo(function("scala.Function0", handles.foldArguments(parse, get)))
     operator = handles.dropArguments(handles.filterReturnValue(put, run), 0, [java_class("java.lang.Object")])
-    return jvm.java.util.concurrent.atomic.AtomicReference(), function("java.util.function.BinaryOperator", operator)
+    reference = jvm.java.util.concurrent.atomic.AtomicReference()
+    return getattr(parser, method), reference, function("java.util.function.BinaryOperator", operator)

@@ -19,6 +19,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from rowdelta.errors import SessionError
+from rowdelta.spark.versions import RELEASE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +58,8 @@ def launch_spark(settings: dict[str, str]) -> SparkSession:
         output.close_write_end()
         raise SessionError(
             f"Spark did not start: {error}\n{output.text()}".rstrip(),
-            hint="Spark 4.1 needs a JDK 17 or 21 (JAVA_HOME), and network access the first time to load its packages",
+            hint=f"Spark {RELEASE.name} needs a JDK {RELEASE.java} (JAVA_HOME), and network access the first time to "
+            "load its packages",
         ) from error
     except BaseException:  # an interrupt
         end_jvm()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from pyspark import inheritable_thread_target
+from rowdelta.spark.versions import SPARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,17 +27,10 @@ def plan_during_job(gateway: Gateway, job: Callable[[], JobResult], plan: Callab
         return plan()
 
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(_inherit_properties(gateway, make_plan))
+        future = pool.submit(SPARK.inherit_properties(gateway.spark, make_plan))
         try:
             result = job()
         except Exception:
             future.result()
             raise
         return result, future.result()
-
-
-def _inherit_properties(gateway: Gateway, plan: Callable[[], Plan]) -> Callable[[], Plan]:
-    """Makes the plan's jobs inherit the caller's tags and properties, if Python threads have their own Java threads."""
-    inherit: Any = inheritable_thread_target(gateway.spark)
-    inheriting: Callable[[], Plan] = inherit(plan) if callable(inherit) else plan
-    return inheriting

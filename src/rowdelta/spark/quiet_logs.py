@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.logger import PySparkLogger
 
 from rowdelta.spark.jvm_packages import get_packages
+from rowdelta.spark.versions import SPARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,8 +58,8 @@ _FILTER: Final = _CalledByRowdelta()
 
 def quiet_pyspark() -> None:
     """Keeps PySpark from logging SQL errors of calls from rowdelta: it logs 11 KB of JSON before it raises one."""
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).addFilter(_FILTER)
+    for logger in SPARK.get_error_loggers():
+        logger.addFilter(_FILTER)
 
 
 @dataclass(frozen=True)

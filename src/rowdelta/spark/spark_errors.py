@@ -22,6 +22,7 @@ from rowdelta.spark.java_errors import read_java_causes
 from rowdelta.spark.metadata_columns import METADATA_COLUMNS
 from rowdelta.spark.quiet_logs import find_unread_file
 from rowdelta.spark.quoting import quote, split_name, unquote
+from rowdelta.spark.versions import SPARK, SqlPlace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -79,6 +80,7 @@ def translate_errors(spark: SparkSession) -> Iterator[None]:
             raise _make_stopped_error() from None
         if isinstance(error, (AttributeError, AssertionError)):
             raise
+        error = SPARK.unwrap_error(error)
         translated = translate_spark_error(error, spark)
         setattr(translated, _SPARK_ERROR, error)
         raise translated from None
@@ -88,6 +90,26 @@ def get_spark_error(error: RowDeltaError) -> PySparkException | None:
     """Returns the PySpark error that an error was translated from; None if there is none."""
     original = getattr(error, _SPARK_ERROR, None)
     return original if isinstance(original, PySparkException) else None
+
+
+def get_condition(error: PySparkException) -> str | None:
+    """Returns the name that Spark gives to an error, such as `UNRESOLVED_COLUMN.WITH_SUGGESTION`."""
+    return SPARK.get_condition(error)
+
+
+def list_sql_places(error: PySparkException) -> list[SqlPlace]:
+    """Lists the places in statements that an error is about."""
+    return SPARK.list_sql_places(error)
+
+
+def read_message(error: PySparkException) -> str | None:
+    """Returns the message of an error that came from Java; None for any other."""
+    return getattr(error, SPARK.message_attribute, None)
+
+
+def set_message(error: PySparkException, message: str) -> None:
+    """Replaces the message of an error that came from Java."""
+    setattr(error, SPARK.message_attribute, message)
 
 
 def check_running(spark: SparkSession) -> None:
@@ -113,7 +135,8 @@ def _make_stopped_error() -> SessionError:
 
 def translate_spark_error(error: Exception, spark: SparkSession | None = None) -> RowDeltaError:
     """Translates an error of Spark or Java; given the session, the message also names a file that cannot be read."""
-    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    error = SPARK.unwrap_error(error)
+    condition = SPARK.get_condition(error) if isinstance(error, PySparkException) else None
     if condition is not None and condition.startswith("UNRESOLVED_COLUMN"):
         return _explain_unknown_column(shorten_message(str(error)))
     if condition is not None and condition.startswith("MISSING_ATTRIBUTES"):
@@ -168,7 +191,7 @@ def _describe_failure(error: Exception, spark: SparkSession | None) -> str:
     chain = list(read_java_causes(error))
     causes = [(name, text) for name, text in chain if text and not _WRAPPER.match(text)]
     if not causes:
-        return shorten_message(str(error), getattr(error, "_stackTrace", None) or str(error))
+        return shorten_message(str(error), getattr(error, SPARK.trace_attribute, None) or str(error))
     (name, text), (root, reason) = causes[0], causes[-1]
     message = f"a Spark job failed: {name}: {text}" if _is_from_job(chain) else f"{name}: {text}"
     file = None if spark is None else find_unread_file(spark, [text for _, text in causes])

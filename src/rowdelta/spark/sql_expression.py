@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from rowdelta.errors import InputError
 from rowdelta.spark.spark_errors import shorten_message
 from rowdelta.spark.sql_parser import parse_expression, underline_in_text
+from rowdelta.spark.versions import SPARK
 
 if TYPE_CHECKING:
     from rowdelta.spark.gateway import Gateway
@@ -120,8 +121,7 @@ def _find_generator(column: Column) -> str:
     name = str(column).removeprefix("Column<'").partition("(")[0]
     if name.lower() not in _GENERATORS:
         return ""
-    node: Any = column
-    return "" if str(node._jc.node().getClass().getSimpleName()) == "UnresolvedAttribute" else name
+    return "" if SPARK.get_expression_name(column) == "UnresolvedAttribute" else name
 
 
 def _refuse_generator(function: str, role: str) -> None:

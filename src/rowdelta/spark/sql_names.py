@@ -119,7 +119,7 @@ def is_temporary_view(gateway: Gateway, name: str) -> bool:
 
 
 def _is_temporary(gateway: Gateway, parts: Sequence[str]) -> bool:
-    names = gateway.jvm.scala.jdk.javaapi.CollectionConverters.asScala(list(parts)).toSeq()
+    names = gateway.jvm.PythonUtils.toSeq(list(parts))
     return bool(gateway.session.sessionState().catalog().isTempView(names))
 
 

@@ -76,12 +76,6 @@ def find_analysis_error(spark: SparkSession, text: str) -> AnalysisException | N
     return None
 
 
-def get_statement_text(context: Any) -> str:
-    """Returns the whole text of the statement that the context of an error points into."""
-    text = context._q.sqlText()  # Spark's own object; PySpark exposes only the part
-    return str(text.get()) if text.isDefined() else ""
-
-
 def underline_in_text(gateway: Gateway, text: str, start: int, end: int) -> str:
     """Formats a part of a text as Spark's errors do: its line and position, and the text with it underlined."""
     some, none = gateway.jvm.scala.Some, gateway.scala_object(gateway.jvm.scala, "None")
@@ -102,7 +96,9 @@ def substitute_variables(spark: SparkSession, text: str) -> str:
 def _find_rule_names(gateway: Gateway) -> Any:
     """Lists the marked names of the grammar's rules as a Java list, in one call."""
     pattern = gateway.jvm.java.util.regex.Pattern.compile("\n")
-    return pattern.splitAsStream(_read_marked_names(gateway.jvm)).toList()
+    return pattern.splitAsStream(_read_marked_names(gateway.jvm)).collect(
+        gateway.jvm.java.util.stream.Collectors.toList()
+    )
 
 
 @lru_cache(maxsize=1)

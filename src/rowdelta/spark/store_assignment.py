@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pyspark.sql.classic import column as classic
+from rowdelta.spark.versions import SPARK
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -24,13 +24,12 @@ def can_store(gateway: Gateway, value: DataType, column: DataType) -> bool:
 
 def cast_strictly(gateway: Gateway, value: Column, column: DataType) -> Column:
     """Casts a value and fails if it does not fit, even in a session with `spark.sql.ansi.enabled` off."""
-    source: Any = value
-    jvm, node = gateway.jvm, source._jc.node()
-    internal = jvm.org.apache.spark.sql.internal
-    data_type = jvm.org.apache.spark.sql.types.DataType.fromJson(column.json())
-    mode = jvm.scala.Some(gateway.scala_object(internal, "Cast$Ansi"))
-    cast = jvm.org.apache.spark.sql.Column(internal.Cast(node, data_type, mode, node.origin()))
-    return classic.Column(cast)
+    return SPARK.cast_strictly(gateway, value, gateway.jvm.org.apache.spark.sql.types.DataType.fromJson(column.json()))
+
+
+def try_cast(value: Column, data_type: DataType | str) -> Column:
+    """Casts a value; null if it does not fit."""
+    return SPARK.try_cast(value, data_type)
 
 
 def write_sql_type(frame: DataFrame, name: str) -> str:

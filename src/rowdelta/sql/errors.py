@@ -6,10 +6,19 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from pyspark.errors import AnalysisException, PySparkException, QueryContextType
+from pyspark.errors import AnalysisException, PySparkException
 
 from rowdelta.errors import InputError, RowDeltaError
-from rowdelta.spark import Gateway, find_analysis_error, get_spark_error, get_statement_text, underline_in_text
+from rowdelta.spark import (
+    Gateway,
+    find_analysis_error,
+    get_condition,
+    get_spark_error,
+    list_sql_places,
+    read_message,
+    set_message,
+    underline_in_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +27,6 @@ if TYPE_CHECKING:
 
     from rowdelta.sql.text_edits import EditedText
 
-_MESSAGE: Final = "_desc"  # where PySpark keeps the message of an error that came from Java
 _PLACE: Final = re.compile(r"line (\d+)(,?) pos (\d+)")
 
 
@@ -52,34 +60,31 @@ def locate_errors(spark: SparkSession, statement: EditedText, changed: EditedTex
 
 def _is_same_error(original: AnalysisException, error: AnalysisException | InputError) -> bool:
     """Whether two errors have the same reason; an error of ours is about a column that is set and does not exist."""
-    condition = original.getCondition() or ""
+    condition = get_condition(original) or ""
     if isinstance(error, InputError):
         return condition.startswith("UNRESOLVED_COLUMN")
-    return condition == error.getCondition()
+    return condition == get_condition(error)
 
 
 def _add_place(spark: SparkSession, error: PySparkException, statement: EditedText, changed: EditedText) -> None:
     """Moves the place of a condition or expression that fails on a value to the statement."""
-    message = getattr(error, _MESSAGE, None)
+    message = read_message(error)
     if message is None:
         return
-    for context in error.getQueryContext() or ():
-        if context.contextType() is not QueryContextType.SQL:
-            continue
-        start, end = context.startIndex(), context.stopIndex() + 1
-        place = changed.find(get_statement_text(context), start, end)
+    for shown in list_sql_places(error):
+        place = changed.find(shown.statement, shown.start, shown.end)
         if place is not None:
             start, end = statement.find_origin(place[0]), statement.find_origin(place[1], is_end=True)
             excerpt = underline_in_text(Gateway(spark), statement.text, start, end)
-            message = message.replace(context.summary(), excerpt or context.summary())
-    setattr(error, _MESSAGE, message)
+            message = message.replace(shown.summary, excerpt or shown.summary)
+    set_message(error, message)
 
 
 def _move_places(error: AnalysisException, statement: EditedText) -> None:
     """Converts positions in the statement with values to positions in the statement with parameters."""
-    message = getattr(error, _MESSAGE, None)
+    message = read_message(error)
     if message is not None and statement.edits:
-        setattr(error, _MESSAGE, _PLACE.sub(lambda place: _move_place(place, statement), message))
+        set_message(error, _PLACE.sub(lambda place: _move_place(place, statement), message))
 
 
 def _move_place(place: re.Match[str], statement: EditedText) -> str:

@@ -54,7 +54,7 @@ def bind_parameters(edited: EditedText, root: Node, args: Mapping[str, Any] | Se
     waiting = [root]
     while waiting:
         node = waiting.pop()
-        if node.rule == "namedParameterMarker":
+        if _is_named_parameter(node):
             name = unquote(text[node.start : node.end].removeprefix(":").strip())
             if isinstance(args, (list, tuple)) or name not in args:
                 raise InputError(f"the parameter :{name} has no value", hint=f"args={{{name!r}: ...}}")
@@ -65,6 +65,11 @@ def bind_parameters(edited: EditedText, root: Node, args: Mapping[str, Any] | Se
             edited.replace(node.start, node.end, _separate(write_literal(args[positional], dialect)))
             positional += 1
         waiting.extend(reversed(node.children))
+
+
+def _is_named_parameter(node: Node) -> bool:
+    """Whether a node is `:name`, which is a constant in the grammar of Spark 3.5."""
+    return node.rule == "namedParameterMarker" or (node.rule == "constant" and node.tokens()[:1] == [":"])
 
 
 def _separate(text: str) -> str:

@@ -31,6 +31,7 @@ EXACT_TIMES: Final = {
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
     "timeZone": "UTC",
 }
+_HASHED_AS_JSON: Final = ("struct", "array", "map", "variant")
 _NO_KEY: Final = "filter such changes out"
 _TIE: Final = "add a column to order_by that distinguishes them, or use tie='any' if either may win"
 
@@ -250,7 +251,7 @@ def _hash_change(frame: DataFrame, columns: Sequence[str]) -> Column:
     values = []
     for name in columns:
         value = F.col(quote(name))
-        if isinstance(frame.schema[name].dataType, (T.StructType, T.ArrayType, T.MapType, T.VariantType)):
+        if frame.schema[name].dataType.typeName() in _HASHED_AS_JSON:
             value = F.to_json(F.struct(value), EXACT_TIMES)
         values += [value, value.isNull()]
     return F.xxhash64(*values)
