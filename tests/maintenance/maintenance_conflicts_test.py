@@ -319,6 +319,6 @@ def test_a_conflict_that_iceberg_wraps_is_a_conflict(table: rd.Table, monkeypatc
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("rowdelta.iceberg.procedures.run_sql", fail)
+    monkeypatch.setattr("rowdelta.iceberg.procedures.run_procedure", fail)
     with pytest.raises(rd.CommitConflictError, match="too slow"):
         call_procedure(table._handle, "rewrite_data_files", {})
