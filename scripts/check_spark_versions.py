@@ -23,7 +23,7 @@ from typing import Final
 
 import pyspark
 
-from rowdelta.spark.versions.spark_4_1 import Spark41
+from rowdelta.spark.versions import SPARK
 from rowdelta.spark.versions.supported import NEWEST
 
 GROUP: Final = "org.apache.iceberg"
@@ -148,16 +148,16 @@ def find_missing_python(packages: Path) -> list[str]:
     """Lists the names of PySpark that a version lacks."""
     environment = {**os.environ, "PYTHONPATH": str(packages)}
     environment.pop("SPARK_HOME", None)
-    command = [sys.executable, "-W", "ignore", "-c", _FIND, *Spark41.python_names]
+    command = [sys.executable, "-W", "ignore", "-c", _FIND, *SPARK.python_names]
     found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return found.stdout.splitlines()
 
 
 def find_missing_java(class_path: list[Path]) -> list[str]:
     """Lists the classes and methods that are not on a class path."""
-    found = read_classes(os.pathsep.join(map(str, class_path)), set(Spark41.java_names))
+    found = read_classes(os.pathsep.join(map(str, class_path)), set(SPARK.java_names))
     missing = []
-    for name, methods in Spark41.java_names.items():
+    for name, methods in SPARK.java_names.items():
         if name in found:
             present = list_methods(found, name)
             missing += [f"{name}.{method}" for method in methods if method not in present]
