@@ -351,15 +351,18 @@ def expire(model: TableModel) -> None:
 
 @verb("remove_orphans")
 def remove_orphans(model: TableModel) -> None:
-    location = f"{model.table.metadata.location}/data/stray.parquet"
-    model.table._handle.io.write(location, b"stray")
-    folder = model.lake.components.find_folder(model.table.metadata.location)
-    for path in folder.rglob("*"):
+    location = model.table.metadata.location
+    folder = model.lake.components.find_folder(location)
+    beside = folder.with_name(f"{folder.name}2")  # of a table whose name has the same beginning
+    for place in (location, f"{location}2"):
+        model.table._handle.io.write(f"{place}/data/stray.parquet", b"stray")
+    for path in (*folder.rglob("*"), *beside.rglob("*")):
         if path.is_file():
             os.utime(path, (time.time() - 4 * DAY, time.time() - 4 * DAY))
     assert [path.rpartition("/")[2] for path in model.table.remove_orphans().plan().orphan_files] == ["stray.parquet"]
     assert model.table.remove_orphans().execute().files_removed == 1
     assert not (folder / "data" / "stray.parquet").exists()
+    assert (beside / "data" / "stray.parquet").exists()
 
 
 @verb("from_delta")
