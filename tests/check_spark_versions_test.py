@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rowdelta.spark.versions import SPARK
 from scripts import check_spark_versions as script
 
 PARENT = "org.apache.iceberg.spark.BaseTable"
@@ -32,7 +33,7 @@ def javap(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess(command, 0, "".join(SHOWN.get(name, "") for name in command[4:]))
 
-    monkeypatch.setattr(script.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
 
 
 def test_methods_of_parents_are_found_with_the_number_of_their_arguments() -> None:
@@ -44,7 +45,7 @@ def test_methods_of_parents_are_found_with_the_number_of_their_arguments() -> No
 
 def test_missing_classes_and_methods_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = {CHILD: ("<init>/1", "find/2", "branch"), "org.apache.iceberg.Gone": ()}
-    monkeypatch.setattr(type(script.SPARK), "java_names", wanted)
+    monkeypatch.setattr(type(SPARK), "java_names", wanted)
     assert script.find_missing_java([]) == [f"{CHILD}.<init>/1", f"{CHILD}.branch", "org.apache.iceberg.Gone"]
 
 

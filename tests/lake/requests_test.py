@@ -50,7 +50,8 @@ def requests(lake: Lake) -> Requests:
 @pytest.fixture
 def make_table(lake: Lake) -> Iterator[Callable[[], str]]:
     """Makes tables of four files and one delete."""
-    spark, names = lake.spark, []
+    spark = lake.spark
+    names: list[str] = []
 
     def make() -> str:
         name = f"rest.{NAMESPACE}.requests_{len(names)}"
