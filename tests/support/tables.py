@@ -75,7 +75,7 @@ def keys(spark: SparkSession, *ids: int | None, column: str = "id") -> DataFrame
 
 
 # PySpark evaluates a list of rows in Python processes, which takes 0.1 s each time. Arrow takes a tenth of that.
-_QUICK_TYPES = {
+_QUICK_TYPES: dict[T.DataType, pa.DataType] = {
     T.LongType(): pa.int64(),
     T.IntegerType(): pa.int32(),
     T.StringType(): pa.string(),
