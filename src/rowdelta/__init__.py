@@ -21,6 +21,7 @@ from rowdelta.choices import (
     SyncMode,
     Tie,
     TimeUnit,
+    Tombstones,
     UnknownFields,
 )
 from rowdelta.debt import Advice, Debt, DeleteDebt, Recommendation, TableAdvice
@@ -92,6 +93,7 @@ __all__ = [
     "TableError",
     "Tie",
     "TimeUnit",
+    "Tombstones",
     "UnknownFields",
     "Update",
     "UpsertResult",

@@ -20,7 +20,7 @@ from rowdelta.maintenance import (
 )
 from rowdelta.read import MAX_BROADCAST_BYTES, create_view, read_live_frame
 from rowdelta.spark import check_expression, check_running, translate_errors
-from rowdelta.verbs import ChangeRules, Delete, DeleteKeys, Merge, Update, Upsert
+from rowdelta.verbs import TOMBSTONE_COLUMN, ChangeRules, Delete, DeleteKeys, Merge, Update, Upsert
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from rowdelta.choices import CompactStrategy, Encoding, Isolation, Mode, Scope, Tie
+    from rowdelta.choices import CompactStrategy, Encoding, Isolation, Mode, Scope, Tie, Tombstones
     from rowdelta.debt import TableAdvice
     from rowdelta.iceberg import TableMetadata
     from rowdelta.maintenance import OlderThan, OnProgress
@@ -251,9 +251,15 @@ class Table:
         return Merge(self._handle, source, on, (target_alias, source_alias), mode=mode, isolation=isolation)
 
     def delete_keys(
-        self, keys: DataFrame, key: str | Sequence[str], *, encoding: Encoding | None = None, scope: Scope = "auto"
+        self,
+        keys: DataFrame,
+        key: str | Sequence[str],
+        *,
+        encoding: Encoding | None = None,
+        scope: Scope = "auto",
+        resolve: bool | None = None,
     ) -> DeleteKeys:
-        """Deletes all rows with the given keys, without searching for the rows.
+        """Deletes all rows with the given keys: by position, or by the keys alone, as `upsert` does.
 
         Args:
             keys: The keys; other columns are ignored. A null key deletes the rows where the column is null. Without
@@ -264,6 +270,7 @@ class Table:
             scope: The rows that a delete applies to. `auto`: those of its partition, if the key columns determine the
                 partition and no rows were written under another spec; otherwise those of the whole table. `global`:
                 always the whole table. `partition`: other columns of `keys` may name the partition.
+            resolve: Whether to look up the rows, as in `upsert`.
 
         Examples:
             >>> gone = spark.createDataFrame([(1,), (3,)], "id bigint")
@@ -273,7 +280,7 @@ class Table:
             >>> t.read().count()
             2
         """
-        return DeleteKeys(self._handle, keys, key, encoding, scope)
+        return DeleteKeys(self._handle, keys, key, encoding, scope, resolve=resolve)
 
     def upsert(
         self,
@@ -287,25 +294,37 @@ class Table:
         scope: Scope = "auto",
         encoding: Encoding | None = None,
         merge_schema: bool = False,
+        resolve: bool | None = None,
+        keep_newer: bool = False,
+        tombstones: Tombstones = "drop",
+        tombstone_column: str = TOMBSTONE_COLUMN,
     ) -> Upsert:
-        """Replaces, inserts and deletes rows by key, without searching for the rows.
+        """Replaces, inserts and deletes rows by key, in one snapshot. The last change of each key wins.
 
-        The last change of each key wins. One snapshot adds its row, and an equality delete that removes all older rows
-        with its key. The table is not read.
+        By default, the old rows are looked up in one scan of the key columns and deleted by position, so that every
+        engine can read the table at once. With `resolve=False`, or if the table allows equality delete vectors, their
+        keys are written down instead: then the table is not read, and the cost depends only on the changes.
 
         Args:
             changes: Whole rows, by the names of the table's columns; a missing column gets its default, or null.
                 `order_by` and `delete_when` may use other columns.
             key: The column or columns that identify a row.
             order_by: One or several values that grow from an older change of a key to a newer one; a null is oldest.
-                It orders only the changes of this call. The row in the table is not read, so an older change still
-                replaces it if it arrives in a later call.
+                It orders the changes of this call. An older change that arrives in a later call still replaces the row,
+                unless `keep_newer` is set.
             delete_when: Which changes delete their key, as a SQL predicate or a Column.
             columns: Set only these columns and keep the rest of an existing row; this reads the table, as a merge does.
             tie: If two different changes of a key are equally new: `error`, or `any` to take one of them.
             scope: As in `delete_keys`. With `partition`, the old row must be in the partition of the new one.
             encoding: `equality-delete-vector`, `hash-map` or `full-row`: use this encoding or fail.
             merge_schema: Add columns to the table that only the changes have.
+            resolve: Whether to look up the old rows. By default, the property `write.upsert.resolve` decides; without
+                it, the rows are looked up unless the table allows equality delete vectors or `encoding` is given.
+            keep_newer: Ignore a change that is not newer than the row in the table, by the columns of `order_by`, which
+                the table must have. It looks up the old rows.
+            tombstones: With `keep`, a deleted key leaves a row with the key, the columns of `order_by`, and true in
+                `tombstone_column`, so that `keep_newer` also ignores changes that are older than the delete.
+            tombstone_column: The boolean column of the table that marks these rows.
 
         Examples:
             >>> result = t.upsert(changes, key="id", order_by="seq", delete_when="op = 'D'").execute()
@@ -323,7 +342,17 @@ class Table:
         """
         rules = ChangeRules.from_arguments(key, order_by, delete_when, tie)
         return Upsert(
-            self._handle, changes, rules, columns=columns, scope=scope, encoding=encoding, merge_schema=merge_schema
+            self._handle,
+            changes,
+            rules,
+            columns=columns,
+            scope=scope,
+            encoding=encoding,
+            merge_schema=merge_schema,
+            resolve=resolve,
+            keep_newer=keep_newer,
+            tombstones=tombstones,
+            tombstone_column=tombstone_column,
         )
 
     @rename_arguments(where="partitions")

@@ -10,6 +10,7 @@ Mode: TypeAlias = Literal["merge-on-read", "copy-on-write"]
 Isolation: TypeAlias = Literal["serializable", "snapshot"]
 Scope: TypeAlias = Literal["auto", "partition", "global"]
 Tie: TypeAlias = Literal["error", "any"]
+Tombstones: TypeAlias = Literal["drop", "keep"]
 # `deletion-vector` is the name that is stored for `equality-delete-vector`.
 Encoding: TypeAlias = Literal["equality-delete-vector", "full-row", "deletion-vector", "hash-map"]
 CompactStrategy: TypeAlias = Literal["binpack", "sort", "zorder"]

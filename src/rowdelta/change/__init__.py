@@ -10,10 +10,16 @@ from rowdelta.change.apply_change import (
     publish,
 )
 from rowdelta.change.assignments import Value, compute_assignments, find_default, name_new_value, to_column
-from rowdelta.change.file_positions import DroppedPartitionError, FilePositions, find_dropped_partition
-from rowdelta.change.key_batches import HashedBatch, IntegerBatch, collect_integer_batches
+from rowdelta.change.changed_files import ChangedFiles, find_changed_files
+from rowdelta.change.file_positions import (
+    DroppedPartitionError,
+    FilePositions,
+    find_dropped_partition,
+    select_positions,
+)
+from rowdelta.change.key_batches import NULL_KEY_HINT, HashedBatch, IntegerBatch, collect_integer_batches
 from rowdelta.change.key_files import make_key_array, write_hashed, write_rows, write_vector
-from rowdelta.change.key_input import KeyInput, bind_keys
+from rowdelta.change.key_input import KeyInput, bind_keys, write_partition_sql
 from rowdelta.change.key_scope import choose_scope, find_sources_outside
 from rowdelta.change.key_writer import KeyDeletes, KeyWriter, describe_encodings, summarise_key_deletes
 from rowdelta.change.manifest_entries import partition_to_json, to_content_file
@@ -24,7 +30,7 @@ from rowdelta.change.position_deletes import write_positions
 from rowdelta.change.position_files import write_position_file
 from rowdelta.change.read_back import check_parquet
 from rowdelta.change.row_errors import REQUIRED_HINT, check_frame, make_row_error, refuse_null, translate_row_errors
-from rowdelta.change.row_locators import ListedFilesLocator, RowLocator, collect_positions_in
+from rowdelta.change.row_locators import ListedFilesLocator, RowArrays, RowLocator, collect_positions_in
 from rowdelta.change.staging import stage_change
 from rowdelta.change.stored_values import fits_unchanged, store_typed_value
 from rowdelta.change.target_rows import can_collect_rows, choose_locator, read_target_rows
@@ -45,9 +51,11 @@ __all__ = [
     "FILE",
     "LAST_UPDATED",
     "LINEAGE_VERSION",
+    "NULL_KEY_HINT",
     "POSITION",
     "REQUIRED_HINT",
     "ROW_ID",
+    "ChangedFiles",
     "DroppedPartitionError",
     "FilePositions",
     "HashedBatch",
@@ -60,6 +68,7 @@ __all__ = [
     "Plan",
     "Result",
     "ResultT",
+    "RowArrays",
     "RowLocator",
     "Target",
     "Value",
@@ -79,6 +88,7 @@ __all__ = [
     "describe_mode",
     "describe_without_deletes",
     "estimate_scan",
+    "find_changed_files",
     "find_default",
     "find_dropped_partition",
     "find_isolation",
@@ -96,6 +106,7 @@ __all__ = [
     "publish",
     "read_target_rows",
     "refuse_null",
+    "select_positions",
     "select_updated_rows",
     "stage_change",
     "store_typed_value",
@@ -105,6 +116,7 @@ __all__ = [
     "translate_row_errors",
     "with_translated_errors",
     "write_hashed",
+    "write_partition_sql",
     "write_position_file",
     "write_positions",
     "write_rows",

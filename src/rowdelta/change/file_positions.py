@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rowdelta.codec import bitmap_from_sorted, sort_distinct
 from rowdelta.errors import TableError
 from rowdelta.iceberg import ContentFile
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     from pyroaring import BitMap64
 
     from rowdelta.iceberg import TableHandle
@@ -54,6 +57,11 @@ class FilePositions:
             spec_id=self.spec_id,
             partition=self.partition,
         )
+
+
+def select_positions(file: FilePositions, positions: npt.NDArray[np.int64]) -> FilePositions:
+    """Selects some of the rows of a data file, by their positions in any order."""
+    return replace(file, positions=bitmap_from_sorted(sort_distinct(positions)), rows=len(positions))
 
 
 def find_dropped_partition(handle: TableHandle, spec_id: int) -> str | None:

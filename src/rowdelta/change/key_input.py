@@ -68,8 +68,17 @@ class KeyInput:
         return replace(self, spec=ensure_unpartitioned_spec(handle)) if self.adds_spec else self
 
 
-def bind_keys(handle: TableHandle, keys: DataFrame, key: str | Sequence[str], scope: str) -> KeyInput:
+def bind_keys(
+    handle: TableHandle, keys: DataFrame, key: str | Sequence[str], scope: str, *, keep: Sequence[str] = ()
+) -> KeyInput:
     """Checks that a frame has the key columns, and the sources of partitions, with fitting types.
+
+    Args:
+        handle: The table.
+        keys: The frame.
+        key: The columns of the key.
+        scope: Which partitions the deletes apply to.
+        keep: Other columns of the frame to keep.
 
     Raises:
         InputError: A column is missing, of another type, or cannot be a key.
@@ -90,10 +99,11 @@ def bind_keys(handle: TableHandle, keys: DataFrame, key: str | Sequence[str], sc
     frame = keys.select(
         *(_cast_column(handle, keys, column, types).alias(f"k{i}") for i, column in enumerate(columns)),
         *(_cast_column(handle, keys, column, types).alias(f"s{i}") for i, column in enumerate(sources)),
+        *keep,
     )
     source_names = {column.id: f"s{i}" for i, column in enumerate(sources)}
     if not spec.is_unpartitioned:
-        values = [_transform_sql(handle, part.transform, source_names.get(part.source_id)) for part in spec.fields]
+        values = [write_partition_sql(handle, part.transform, source_names.get(part.source_id)) for part in spec.fields]
         frame = frame.select("*", *(parse_column(value).alias(f"p{i}") for i, value in enumerate(values)))
     return KeyInput(frame, columns, spec, sources, reason)
 
@@ -168,7 +178,7 @@ def _cast_column(handle: TableHandle, keys: DataFrame, column: Field, types: Str
     return refuse_null(value, f"a key is null in column {column.name!r}, which the table requires")
 
 
-def _transform_sql(handle: TableHandle, transform: str, source: str | None) -> str:
+def write_partition_sql(handle: TableHandle, transform: str, source: str | None) -> str:
     """Writes a partition value in SQL, with Iceberg's own functions."""
     if transform == "void" or source is None:
         return "NULL"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.iceberg import DataEntry, LiveData, TableHandle
+
+RowArrays: TypeAlias = "dict[str, npt.NDArray[Any]]"  # columns of rows
 
 CODE: Final = "__rd_code"
 _BLOCK, _BIT = locate_bit(POSITION)
@@ -169,6 +171,12 @@ class ListedFilesLocator(RowLocator):
             self._make_file_positions(code, sort_distinct(positions), len(positions))
             for code, (positions,) in group_by_code(table, [POSITION])
         ]
+
+    def group_rows(self, table: pa.Table, names: list[str]) -> Iterator[tuple[FilePositions, RowArrays]]:
+        """Groups marked rows that have been collected by file: its positions, and the other columns row by row."""
+        for code, (positions, *columns) in group_by_code(table, [POSITION, *names]):
+            arrays = dict(zip([POSITION, *names], [positions, *columns], strict=True))
+            yield self._make_file_positions(code, sort_distinct(positions), len(positions)), arrays
 
     def _make_file_positions(self, code: int, positions: npt.NDArray[np.int64], rows: int) -> FilePositions:
         file = self._files[code]

@@ -7,6 +7,7 @@ from rowdelta.encoding.cost import EncodingCostEstimator
 from rowdelta.encoding.delete_batch import BatchStatistics, DeleteBatch, KeyColumn
 from rowdelta.encoding.delete_encoding import DELETION_VECTOR_V1, DeleteEncoding
 from rowdelta.encoding.file_content import FileContent
+from rowdelta.encoding.lane import Lane, choose_lane
 from rowdelta.encoding.properties import GRANULARITY_FILE, DeleteProperties, read_granularity
 from rowdelta.encoding.validation import DeleteFileFacts, validate
 
@@ -22,7 +23,9 @@ __all__ = [
     "EncodingCostEstimator",
     "FileContent",
     "KeyColumn",
+    "Lane",
     "choose_encoding",
+    "choose_lane",
     "read_granularity",
     "validate",
 ]

@@ -19,6 +19,7 @@ HASH_MAP_ENABLED: Final = "write.delete.hash-map.enabled"
 VECTOR_COMPRESSION: Final = "write.deletion-vector.compression"
 DELETE_GRANULARITY: Final = "write.delete.granularity"
 DELETE_STRATEGY: Final = "write.delete.strategy"
+UPSERT_RESOLVE: Final = "write.upsert.resolve"
 
 HINT_AUTO: Final = "auto"
 HINT_DELETION_VECTOR: Final = "deletion-vector"
@@ -56,6 +57,7 @@ class DeleteProperties:
         hash_map_enabled: Hashed equality deletes may be written.
         vector_compression: How an equality delete vector of version 2 stores its set.
         granularity: Whether a v2 position delete file covers one data file or a partition.
+        upsert_resolve: Whether upserts and deletes by key look up the rows; None if the property is not set.
 
     Examples:
         >>> DeleteProperties().hint, DeleteProperties().equality_vector_enabled
@@ -69,6 +71,7 @@ class DeleteProperties:
     hash_map_enabled: bool = False
     vector_compression: str = COMPRESSION_ROARING
     granularity: str = GRANULARITY_FILE
+    upsert_resolve: bool | None = None
 
     @classmethod
     def from_mapping(cls, properties: Mapping[str, str], *, stacklevel: int = 2) -> DeleteProperties:
@@ -99,6 +102,9 @@ class DeleteProperties:
             hash_map_enabled=_read_boolean(properties, HASH_MAP_ENABLED, default=False),
             vector_compression=_read_word(properties, VECTOR_COMPRESSION, COMPRESSIONS, COMPRESSION_ROARING),
             granularity=read_granularity(properties),
+            upsert_resolve=_read_boolean(properties, UPSERT_RESOLVE, default=False)
+            if UPSERT_RESOLVE in properties
+            else None,
         )
 
 

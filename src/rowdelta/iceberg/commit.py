@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.encoding import DeleteFileFacts, validate
+from rowdelta.errors import CommitConflictError
 from rowdelta.iceberg.commit_attempt import CommitAttempt
 from rowdelta.iceberg.commit_retries import CommitRetries
 from rowdelta.spark import JavaError, read_java_message
@@ -47,10 +48,11 @@ def commit_change(handle: TableHandle, change: RowChange) -> Snapshot:
         with handle.io.write_in_background(change.contents) as wait:
             while not attempt.try_commit(retries, wait):
                 attempt = CommitAttempt(handle, change)
-    except BaseException:
+    except BaseException as error:
         if not attempt.in_doubt and not attempt.done:
             attempt.clean_up(None)
-            _remove_files(handle, change)
+            keeps_rows = change.rows_survive_conflict and isinstance(error, CommitConflictError)
+            _remove_files(handle, change, keeps_rows=keeps_rows)
         raise
     handle.take_current()
     refresh_spark_cache(handle)
@@ -88,7 +90,7 @@ def _check_delete(new: NewDelete) -> None:
     )
 
 
-def _remove_files(handle: TableHandle, change: RowChange) -> None:
+def _remove_files(handle: TableHandle, change: RowChange, *, keeps_rows: bool) -> None:
     handle.io.discard({new.file.path for new in change.deletes})
-    if change.rows is not None:
+    if change.rows is not None and not keeps_rows:
         change.rows.remove()

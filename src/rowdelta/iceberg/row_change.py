@@ -49,6 +49,8 @@ class RowChange:
         summary: More entries for the snapshot's summary.
         kept_files: New data files that another table owns. They are never removed, even if the commit fails.
         update: Changes of the table's schema, spec and properties that are committed together with the snapshot.
+        rows_survive_conflict: After a conflict with another writer, the new data files stay: the caller commits them
+            again, or removes them.
         operation: The snapshot's operation; default: Iceberg's own choice.
     """
 
@@ -63,6 +65,7 @@ class RowChange:
     kept_files: Sequence[ContentFile] = ()
     update: TableUpdate | None = None
     operation: str | None = None
+    rows_survive_conflict: bool = False
 
     @property
     def is_empty(self) -> bool:

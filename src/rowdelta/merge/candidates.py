@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from rowdelta.change import choose_locator
 from rowdelta.merge.by_bitmap import build_lookup, can_look_up, is_small
-from rowdelta.merge.clauses import BY_SOURCE
 from rowdelta.merge.condition import find_key_range
 from rowdelta.spark import where_sql
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
     from rowdelta.change import RowLocator, Target
     from rowdelta.merge.by_bitmap import KeyLookup
-    from rowdelta.merge.spec import MergeSpec
+    from rowdelta.merge.matching import Matching
 
 
 @dataclass(frozen=True)
@@ -49,18 +48,18 @@ class Candidates:
     lookup: KeyLookup | None
 
 
-def collect_source_keys(merge: MergeSpec, source: DataFrame) -> SourceKeys:
-    """Collects the keys of a source, or their range; nothing if the merge also changes rows that match no key."""
-    if merge.list_clauses(BY_SOURCE):
+def collect_source_keys(matching: Matching, source: DataFrame) -> SourceKeys:
+    """Collects the keys of a source, or their range; nothing if rows that match no key are wanted, too."""
+    if matching.keeps_all_rows:
         return SourceKeys(None, None)
-    can_use_lookup = can_look_up(merge.handle, source, merge.on)
+    can_use_lookup = can_look_up(matching.handle, source, matching.on)
     was_small = can_use_lookup and is_small(source)
-    lookup = build_lookup(merge.handle, source, merge.on) if was_small else None
+    lookup = build_lookup(matching.handle, source, matching.on) if was_small else None
     if lookup is not None:
         return SourceKeys(lookup, lookup.range)
-    keys = find_key_range(merge.handle, source, merge.on.pairs)
+    keys = find_key_range(matching.handle, source, matching.on.pairs)
     if can_use_lookup and not was_small and is_small(source):  # the range has computed the source: its size is known
-        lookup = build_lookup(merge.handle, source, merge.on)
+        lookup = build_lookup(matching.handle, source, matching.on)
     return SourceKeys(lookup, keys)
 
 

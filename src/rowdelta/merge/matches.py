@@ -120,12 +120,18 @@ def group_replacements(spark: SparkSession, table: pa.Table, locator: ListedFile
     touched = locator.group_positions(table)
     counts = {clause: table.num_rows} if table.num_rows else {}
     twice = _has_more_rows(touched)
-    pairs = table.drop_columns(locator.names)
+    return index_pairs(spark, table.drop_columns(locator.names), touched, counts, twice=twice)
+
+
+def index_pairs(
+    spark: SparkSession, pairs: pa.Table, touched: list[FilePositions], counts: dict[int, int], *, twice: bool = False
+) -> Matches:
+    """Makes matches of collected pairs, given as `SOURCE` and what the new rows need."""
     arrays = _build_arrays(pairs)
     if arrays is not None:
         return IndexedMatches(make_frame_from_arrow(spark, arrays), touched, counts, twice)
     rows = make_frame_from_arrow(spark, pairs).withColumn(FOUND, F.lit(True))
-    rows = F.broadcast(rows) if table.num_rows <= _MOST_ROWS_BROADCAST else rows
+    rows = F.broadcast(rows) if pairs.num_rows <= _MOST_ROWS_BROADCAST else rows
     return Matches(rows, touched, counts, twice)
 
 

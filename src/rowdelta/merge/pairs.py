@@ -1,4 +1,4 @@
-"""The join of a table with the source of a merge."""
+"""The join of a table with the source of a matching."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.change import FILE
-from rowdelta.merge.clauses import BY_SOURCE
 from rowdelta.merge.matches import FOUND
 from rowdelta.read import MAX_BROADCAST_BYTES, find_matching_pairs
 from rowdelta.spark import estimate_size, quote
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from rowdelta.change import RowLocator, Target
     from rowdelta.merge.candidates import Candidates
-    from rowdelta.merge.spec import MergeSpec
+    from rowdelta.merge.matching import Matching
 
 
 def can_broadcast(source: DataFrame) -> bool:
@@ -26,27 +25,27 @@ def can_broadcast(source: DataFrame) -> bool:
 
 
 def join_source(
-    merge: MergeSpec, target: Target, candidates: Candidates, source: DataFrame, *, broadcast: bool
+    matching: Matching, target: Target, candidates: Candidates, source: DataFrame, *, broadcast: bool
 ) -> DataFrame:
     """Joins rows of the table with the rows of the source that match; these have `FOUND`.
 
-    A merge with clauses for rows that nothing matches keeps all rows of the table.
+    All rows of the table stay if rows that nothing matches are wanted.
     """
-    right = source.withColumn(FOUND, F.lit(True)).alias(merge.aliases[1])
+    right = source.withColumn(FOUND, F.lit(True)).alias(matching.aliases[1])
     if broadcast:
         right = F.broadcast(right)
-    join_type = "left" if merge.list_clauses(BY_SOURCE) else "inner"
+    join_type = "left" if matching.keeps_all_rows else "inner"
 
     def join(rows: DataFrame) -> DataFrame:
-        return rows.alias(merge.aliases[0]).join(right, merge.on.condition, join_type)
+        return rows.alias(matching.aliases[0]).join(right, matching.on.condition, join_type)
 
     rows = _mark_rows(target, candidates)
-    return join(rows) if merge.on.is_complete else find_matching_pairs(merge.handle, rows, join)
+    return join(rows) if matching.on.is_complete else find_matching_pairs(matching.handle, rows, join)
 
 
-def name_old_columns(merge: MergeSpec, target: Target, locator: RowLocator) -> list[str]:
+def name_old_columns(matching: Matching, target: Target, locator: RowLocator) -> list[str]:
     """Lists the columns to keep from old rows, in SQL: their positions and ids."""
-    return [f"{quote(merge.aliases[0])}.{name}" for name in (*locator.names, *target.updated_lineage)]
+    return [f"{quote(matching.aliases[0])}.{name}" for name in (*locator.names, *target.updated_lineage)]
 
 
 def _mark_rows(target: Target, candidates: Candidates) -> DataFrame:

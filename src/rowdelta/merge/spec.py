@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rowdelta.merge.clauses import BY_SOURCE, MATCHED, Clause, select_clauses
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from rowdelta.iceberg import TableHandle
-    from rowdelta.merge.condition import OnCondition
+from rowdelta.merge.matching import Matching
 
 
 @dataclass(frozen=True)
-class MergeSpec:
+class MergeSpec(Matching):
     """A merge whose clauses are complete.
 
     Attributes:
-        handle: The table.
-        source: The rows to merge.
-        on: When a row of the source matches a row of the table.
-        aliases: The names of the table and the source in conditions and values.
         clauses: What happens to rows; the first clause that applies wins.
         mode: `merge-on-read` or `copy-on-write`.
         mode_reason: Why this mode.
         isolation: `serializable` or `snapshot`.
     """
 
-    handle: TableHandle
-    source: DataFrame
-    on: OnCondition
-    aliases: tuple[str, str]
     clauses: tuple[Clause, ...]
     mode: str
     mode_reason: str
@@ -41,6 +27,11 @@ class MergeSpec:
     def list_clauses(self, *kinds: str) -> list[tuple[int, Clause]]:
         """Selects the clauses for some kinds of rows, with their numbers."""
         return select_clauses(self.clauses, *kinds)
+
+    @property
+    def keeps_all_rows(self) -> bool:
+        """Whether a clause applies to rows that nothing matches."""
+        return bool(self.list_clauses(BY_SOURCE))
 
     @property
     def updates(self) -> list[tuple[int, Clause]]:

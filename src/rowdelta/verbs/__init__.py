@@ -6,12 +6,14 @@ from rowdelta.verbs.change_batch import EXACT_TIMES, ChangeRules
 from rowdelta.verbs.delete import Delete
 from rowdelta.verbs.delete_keys import DeleteKeys, DeleteKeysResult
 from rowdelta.verbs.merge import Merge
+from rowdelta.verbs.newest_rows import TOMBSTONE_COLUMN
 from rowdelta.verbs.update import Update
 from rowdelta.verbs.upsert import Upsert
 from rowdelta.verbs.upsert_result import UpsertResult
 
 __all__ = [
     "EXACT_TIMES",
+    "TOMBSTONE_COLUMN",
     "ChangeRules",
     "Delete",
     "DeleteKeys",

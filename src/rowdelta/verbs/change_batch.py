@@ -12,6 +12,7 @@ from pyspark.sql import types as T  # noqa: N812
 from rowdelta.change import find_default, fits_unchanged, make_row_error, refuse_null, store_typed_value, to_column
 from rowdelta.choices import Tie, check_choice
 from rowdelta.errors import InputError
+from rowdelta.merge import DELETED, SOURCE
 from rowdelta.read import check_clashes
 from rowdelta.spark import check_expression, find_columns_used, parse_columns, quote, where_sql
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg import Field, TableHandle
 
-DELETED: Final = "__rd_deleted"
 _ORDER: Final = "__rd_order"
 _HASH: Final = "__rd_hash"
 # By default, Spark's JSON has times to the millisecond.
@@ -95,16 +95,22 @@ class ChangeBatch:
     order: tuple[str, ...]
     tie: Tie
 
-    def select_last(self, changes: DataFrame | None = None) -> DataFrame:
-        """Selects the last change of each key, from all changes or a cached copy of them."""
-        return _select_last(self.changes if changes is None else changes, self.key, self.order, self.tie)
+    def select_last(self, changes: DataFrame | None = None, *, keep_order: bool = False) -> DataFrame:
+        """Selects the last change of each key, from all changes or a cached copy of them.
+
+        Args:
+            changes: The copy; it may have numbers, which are dropped.
+            keep_order: Whether to keep the values of `order_by`.
+        """
+        frame = (self.changes if changes is None else changes).drop(SOURCE)
+        return _select_last(frame, self.key, self.order, self.tie, keep_order=keep_order)
 
     def select_rows(self, last: DataFrame, lineage: Sequence[str], only: Sequence[str] | None = None) -> DataFrame:
         """Selects the rows to write from one change of each key.
 
         Args:
             last: The changes.
-            lineage: The lineage columns, which are null in new rows.
+            lineage: The lineage columns, which are null in new rows, unless the changes have them.
             only: The columns of the table to select; by default, all of them.
         """
         given = last.schema
@@ -113,7 +119,7 @@ class ChangeBatch:
             if only is not None and column.name not in only:
                 continue
             want = self.types[column.name]
-            if column in self.missing:
+            if column.name not in given.names:
                 value, have = find_default(want), want.dataType
             elif fits_unchanged(column, given[column.name].dataType, want.dataType):
                 values.append(quote(column.name))
@@ -121,8 +127,9 @@ class ChangeBatch:
             else:
                 value, have = F.col(quote(column.name)), given[column.name].dataType
             values.append(store_typed_value(self.handle, column, value, have, want.dataType).alias(column.name))
-        no_lineage = parse_columns([f"cast(NULL AS bigint) AS {name}" for name in lineage])
-        return where_sql(last, f"NOT {DELETED}").select(*values, *no_lineage)
+        kept = set(last.columns)
+        ids = parse_columns([name if name in kept else f"cast(NULL AS bigint) AS {name}" for name in lineage])
+        return where_sql(last, f"NOT {DELETED}").select(*values, *ids)
 
 
 def bind_changes(
@@ -220,7 +227,9 @@ def find_unknown_columns(handle: TableHandle, changes: DataFrame, rules: ChangeR
     return [name for name in unknown if not rule.find(name, used)]
 
 
-def _select_last(frame: DataFrame, key: Sequence[str], order: Sequence[str], tie: Tie) -> DataFrame:
+def _select_last(
+    frame: DataFrame, key: Sequence[str], order: Sequence[str], tie: Tie, *, keep_order: bool
+) -> DataFrame:
     """Selects the last change of each key. Equal changes count as one; others that are equally new are a tie."""
     columns = [name for name in frame.columns if name not in order]
     newest = [F.col(name).desc_nulls_last() for name in order]
@@ -239,7 +248,7 @@ def _select_last(frame: DataFrame, key: Sequence[str], order: Sequence[str], tie
         ranked = ranked.where(F.when(F.col("__rd_tied"), message.cast("boolean")).otherwise(F.col("__rd_last")))
     else:
         ranked = ranked.where("__rd_last")
-    return ranked.select(*(F.col(quote(name)) for name in columns))
+    return ranked.select(*(F.col(quote(name)) for name in (frame.columns if keep_order else columns)))
 
 
 def _hash_change(frame: DataFrame, columns: Sequence[str]) -> Column:

@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.change import REQUIRED_HINT, find_isolation, find_mode, translate_row_errors
-from rowdelta.merge import MATCHED, NOT_MATCHED, Clause, MergeSpec, execute_merge, parse_on_condition, plan_merge
+from rowdelta.merge import (
+    DELETED,
+    MATCHED,
+    NOT_MATCHED,
+    Clause,
+    MergeSpec,
+    execute_merge,
+    parse_on_condition,
+    plan_merge,
+)
 from rowdelta.spark import cache_frame, quote
-from rowdelta.verbs.change_batch import DELETED, bind_changes
+from rowdelta.verbs.change_batch import bind_changes
 from rowdelta.verbs.upsert_result import UpsertResult
 
 if TYPE_CHECKING:
@@ -59,6 +68,7 @@ class PartialUpsert:
             rows_written=(result.rows_inserted or 0) + (result.rows_updated or 0),
             keys=counts[0],
             keys_deleted=counts[1],
+            resolved=True,
             reasons=("only some columns are set, so the old rows were read",),
         )
 

@@ -1,11 +1,15 @@
-"""`t.upsert()`: writes changes by key, without looking for the rows that they replace."""
+"""`t.upsert()`: replaces, inserts and deletes rows by key.
+
+One of two lanes does the work: the old rows are looked up and deleted by position (`resolving_upsert`), or their keys
+are written down without a scan of the table, which happens here.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -26,11 +30,14 @@ from rowdelta.change import (
     translate_row_errors,
     with_translated_errors,
 )
-from rowdelta.encoding import FileContent
+from rowdelta.encoding import FileContent, choose_lane
 from rowdelta.iceberg import RowChange, stage_rows
+from rowdelta.merge import DELETED
 from rowdelta.spark import cache_frame, cache_frame_unless_source_cached, coalesce_by_size
-from rowdelta.verbs.change_batch import DELETED, bind_changes, check_present, find_unknown_columns
+from rowdelta.verbs.change_batch import bind_changes, check_present, find_unknown_columns
+from rowdelta.verbs.newest_rows import TOMBSTONE_COLUMN, read_newest_rows
 from rowdelta.verbs.partial_upsert import PartialUpsert
+from rowdelta.verbs.resolving_upsert import BYTES_PER_TASK, ResolvingUpsert
 from rowdelta.verbs.schema_evolution import plan_growth
 from rowdelta.verbs.upsert_result import UpsertResult
 
@@ -40,17 +47,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from rowdelta.change import KeyDeletes
-    from rowdelta.choices import Encoding, Scope
+    from rowdelta.choices import Encoding, Scope, Tombstones
+    from rowdelta.encoding import Lane
     from rowdelta.iceberg import NewDelete, StagedFiles, TableHandle
     from rowdelta.verbs.change_batch import ChangeBatch, ChangeRules
 
 
-# Writing takes most of the time of an upsert, so it is worth spreading; a smaller batch is still one file.
-_BYTES_PER_TASK: Final = 12 << 20
-
-
 class Upsert(Operation[UpsertResult]):
-    """Replaces, inserts and deletes rows by key. The cost depends on the changes, not on the size of the table."""
+    """Replaces, inserts and deletes rows by key."""
 
     def __init__(
         self,
@@ -62,6 +66,10 @@ class Upsert(Operation[UpsertResult]):
         scope: Scope = "auto",
         encoding: Encoding | None = None,
         merge_schema: bool = False,
+        resolve: bool | None = None,
+        keep_newer: bool = False,
+        tombstones: Tombstones = "drop",
+        tombstone_column: str = TOMBSTONE_COLUMN,
     ) -> None:
         check_frame(changes, "changes")
         self._handle = handle
@@ -71,6 +79,10 @@ class Upsert(Operation[UpsertResult]):
         self._scope = scope
         self._encoding = encoding
         self._merge_schema = merge_schema
+        self._resolve = resolve
+        self._keep_newer = keep_newer
+        self._tombstones = tombstones
+        self._tombstone_column = tombstone_column
 
     def plan(self) -> Plan:
         """Counts the keys and says how they would be written; writes nothing."""
@@ -80,6 +92,10 @@ class Upsert(Operation[UpsertResult]):
         if self._columns is not None:
             return Plan(title, self._make_partial_upsert(self._handle, self._columns).plan_steps())
         new = find_unknown_columns(self._handle, self._changes, self._rules) if self._merge_schema else []
+        resolving = self._make_resolving_upsert(self._handle, self._changes.drop(*new))
+        if resolving is not None:
+            new_columns = [("new columns", ", ".join(new))] if new else []
+            return Plan(title, (*new_columns, *resolving.plan_steps()))
         batch = bind_changes(self._handle, self._changes.drop(*new), self._rules)
         scope, scope_reason = choose_scope(self._handle, self._rules.key, self._scope)
         with translate_row_errors(REQUIRED_HINT), cache_frame(batch.select_last()) as last:
@@ -94,7 +110,8 @@ class Upsert(Operation[UpsertResult]):
                 *([("new columns", ", ".join(new))] if new else []),
                 ("keys", f"{counts[0]:,}, of which {counts[1]:,} are deleted"),
                 ("scope", f"{scope}: {scope_reason}"),
-                ("scan", "none: the rows are not looked up"),
+                ("lane", f"keys: the old rows are not looked up ({self._choose_lane(self._handle).reason})"),
+                ("scan", "none"),
                 *describe_encodings(prepared),
                 *([("missing columns", f"{missing} (their default, or null)")] if missing else []),
             ),
@@ -114,6 +131,9 @@ class Upsert(Operation[UpsertResult]):
             check = self._grow_schema(check)
         if self._columns is not None:
             return self._make_partial_upsert(self._handle, self._columns).execute(check, started)
+        resolving = self._make_resolving_upsert(self._handle, self._changes)
+        if resolving is not None:
+            return resolving.execute(check, started)
 
         batch = bind_changes(self._handle, self._changes, self._rules)
         scope, _ = choose_scope(self._handle, self._rules.key, self._scope)
@@ -136,6 +156,24 @@ class Upsert(Operation[UpsertResult]):
     def _make_partial_upsert(self, table: TableHandle, columns: tuple[str, ...]) -> PartialUpsert:
         return PartialUpsert(table, self._changes, self._rules, columns)
 
+    def _choose_lane(self, table: TableHandle) -> Lane:
+        needs_rows = "keep_newer=True" if self._keep_newer else None
+        return choose_lane(
+            table.metadata.properties, resolve=self._resolve, encoding=self._encoding, needs_rows=needs_rows
+        )
+
+    def _make_resolving_upsert(self, table: TableHandle, changes: DataFrame) -> ResolvingUpsert | None:
+        """Makes the upsert that looks rows up; None if keys are to be written instead."""
+        newest = read_newest_rows(
+            table,
+            self._rules,
+            keep_newer=self._keep_newer,
+            tombstones=self._tombstones,
+            tombstone_column=self._tombstone_column,
+        )
+        lane = self._choose_lane(table)
+        return ResolvingUpsert(table, changes, self._rules, self._scope, lane, newest) if lane.resolves else None
+
     def _make_key_writer(self, table: TableHandle, changes: DataFrame, scope: str) -> KeyWriter:
         return KeyWriter(table, bind_keys(table, changes, self._rules.key, scope), self._encoding)
 
@@ -143,7 +181,7 @@ class Upsert(Operation[UpsertResult]):
     def _stage_rows(self, batch: ChangeBatch, last: DataFrame, basis: DataFrame) -> Iterator[StagedFiles]:
         """Writes the new rows; removes them if what follows fails."""
         lineage = [ROW_ID, LAST_UPDATED] if self._handle.metadata.format_version >= LINEAGE_VERSION else []
-        staged = stage_rows(self._handle, coalesce_by_size(batch.select_rows(last, lineage), basis, _BYTES_PER_TASK))
+        staged = stage_rows(self._handle, coalesce_by_size(batch.select_rows(last, lineage), basis, BYTES_PER_TASK))
         try:
             yield staged
         except BaseException:
@@ -195,6 +233,10 @@ class Upsert(Operation[UpsertResult]):
         """Does everything except writing, on a draft of the table with its new schema."""
         if self._columns is not None:
             self._make_partial_upsert(draft, self._columns).rehearse()
+            return
+        resolving = self._make_resolving_upsert(draft, self._changes)
+        if resolving is not None:
+            resolving.rehearse()
             return
         batch = bind_changes(draft, self._changes, self._rules)
         rows, (scope, _) = batch.select_rows(batch.select_last(), []), choose_scope(draft, self._rules.key, self._scope)

@@ -11,13 +11,14 @@ from rowdelta.change import Result
 class UpsertResult(Result):
     """What an upsert did.
 
-    No row is looked up, so `rows_inserted`, `rows_updated` and `rows_deleted` are None. They are counted if `columns`
-    is given: to set only some columns, an upsert reads the table, as a merge does.
+    If the rows are not looked up (`resolved` is False), `rows_inserted`, `rows_updated` and `rows_deleted` are None.
 
     Attributes:
         rows_written: The rows that were written, new ones and those that replace others.
         keys: Distinct keys in the batch.
         keys_deleted: Keys whose last change was a delete.
+        changes_ignored: Changes that were not newer than the row in the table (`keep_newer=True`).
+        resolved: Whether the old rows were looked up, and deleted by position.
         vectors: Delete files that are equality delete vectors.
         encodings: Delete files by encoding.
         reasons: Why each encoding was chosen.
@@ -33,6 +34,8 @@ class UpsertResult(Result):
     rows_written: int = 0
     keys: int = 0
     keys_deleted: int = 0
+    changes_ignored: int = 0
+    resolved: bool = False
     vectors: int = 0
     encodings: dict[str, int] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
