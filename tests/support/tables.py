@@ -44,8 +44,13 @@ def create(
     version: int = 3,
     properties: Mapping[str, str] | None = None,
 ) -> rd.Table:
-    """Creates a table with merge-on-read deletes."""
-    settings = {"format-version": str(version), "write.delete.mode": "merge-on-read", **(properties or {})}
+    """Creates a table with merge-on-read deletes, in which deletes by key are written as keys unless asked otherwise."""
+    settings = {
+        "format-version": str(version),
+        "write.delete.mode": "merge-on-read",
+        "write.upsert.resolve": "false",
+        **(properties or {}),
+    }
     listed = ", ".join(f"'{key}'='{value}'" for key, value in settings.items())
     parts = f"PARTITIONED BY ({partitioned_by})" if partitioned_by else ""
     spark.sql(f"CREATE TABLE {name} ({columns}) USING iceberg {parts} TBLPROPERTIES ({listed})")
