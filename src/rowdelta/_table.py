@@ -298,6 +298,7 @@ class Table:
         keep_newer: bool = False,
         tombstones: Tombstones = "drop",
         tombstone_column: str = TOMBSTONE_COLUMN,
+        unsent: str | Column | None = None,
     ) -> Upsert:
         """Replaces, inserts and deletes rows by key, in one snapshot. The last change of each key wins.
 
@@ -325,6 +326,8 @@ class Table:
             tombstones: With `keep`, a deleted key leaves a row with the key, the columns of `order_by`, and true in
                 `tombstone_column`, so that `keep_newer` also ignores changes that are older than the delete.
             tombstone_column: The boolean column of the table that marks these rows.
+            unsent: An array of the names of the columns that a change does not carry: they keep the value of the old
+                row. It looks up the old rows.
 
         Examples:
             >>> result = t.upsert(changes, key="id", order_by="seq", delete_when="op = 'D'").execute()
@@ -340,7 +343,7 @@ class Table:
             |  7|    new|   5.0|
             +---+-------+------+
         """
-        rules = ChangeRules.from_arguments(key, order_by, delete_when, tie)
+        rules = ChangeRules.from_arguments(key, order_by, delete_when, tie, unsent=unsent)
         return Upsert(
             self._handle,
             changes,

@@ -44,7 +44,7 @@ def create(
     version: int = 3,
     properties: Mapping[str, str] | None = None,
 ) -> rd.Table:
-    """Creates a table with merge-on-read deletes, in which deletes by key are written as keys unless asked otherwise."""
+    """Creates a table with merge-on-read deletes, in which deletes by key are written as keys by default."""
     settings = {
         "format-version": str(version),
         "write.delete.mode": "merge-on-read",

@@ -186,7 +186,7 @@ def stream(
     if delete_when is not None:
         check_expression(handle.gateway, delete_when, "delete_when")
     rules = ChangeRules.from_arguments(
-        key, order, _combine_deletes(delete_when), tie, (DELETED, ORDER, *records.aside)
+        key, order, _combine_deletes(delete_when), tie, aside=(DELETED, ORDER, *records.aside)
     ).check_expressions(handle)
     for name in rules.key:
         handle.find_column(name)  # a wrong name fails here, not in the first batch

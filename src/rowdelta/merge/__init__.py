@@ -5,7 +5,7 @@ from __future__ import annotations
 from rowdelta.merge.clauses import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, select_clauses
 from rowdelta.merge.condition import parse_on_condition
 from rowdelta.merge.key_deletion import KeyDeletion
-from rowdelta.merge.key_matches import DEAD, STALE, KeyMatches
+from rowdelta.merge.key_matches import DEAD, STALE, KeyMatches, read_old_values
 from rowdelta.merge.key_replacement import Replacement, replace_by_key
 from rowdelta.merge.matches import SOURCE
 from rowdelta.merge.run import execute_merge, plan_merge
@@ -42,6 +42,7 @@ __all__ = [
     "number_rows",
     "parse_on_condition",
     "plan_merge",
+    "read_old_values",
     "replace_by_key",
     "select_clauses",
 ]

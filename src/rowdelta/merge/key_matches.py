@@ -22,14 +22,14 @@ from rowdelta.iceberg import convert_filter
 from rowdelta.merge.candidates import select_candidates
 from rowdelta.merge.matches import FOUND, SOURCE, Matches, index_pairs
 from rowdelta.merge.pairs import can_broadcast, join_source, name_old_columns
-from rowdelta.merge.wanted_keys import CHANGE, DELETED
-from rowdelta.spark import cache_frame, collect_arrow
+from rowdelta.merge.wanted_keys import CHANGE, DELETED, TABLE
+from rowdelta.spark import cache_frame, collect_arrow, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from rowdelta.change import FilePositions, RowArrays, RowLocator, Target
     from rowdelta.iceberg import RowFilter
@@ -50,11 +50,13 @@ class MatchCounts:
         updated: Keys with a live row that a new row replaces.
         deleted: Live rows that go, except one for each updated key.
         ignored: Changes that are not newer than the row in the table.
+        deletes_ignored: How many of them delete their key.
     """
 
     updated: int = 0
     deleted: int = 0
     ignored: int = 0
+    deletes_ignored: int = 0
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,8 @@ class KeyMatches:
 
     def gives_same_rows(self, other: KeyMatches) -> bool:
         """Whether the new rows of two states of the table are the same."""
+        if self.by_change is None and other.by_change is None:
+            return True
         if self.by_file is None or other.by_file is None:
             return False
         one, two = (_sort_pairs(_concatenate(matches.by_file)) for matches in (self, other))
@@ -176,7 +180,8 @@ def _group_pairs(
     live = taken & (dead == 0)
     replaced = np.unique(pairs[SOURCE][live])
     updated = 0 if wanted.deletes == "all" else int(np.count_nonzero(~np.isin(replaced, wanted.deleted_numbers)))
-    counts = MatchCounts(updated, int(np.count_nonzero(live)) - updated, len(ignored))
+    deletes_ignored = int(np.count_nonzero(np.isin(ignored, wanted.deleted_numbers)))
+    counts = MatchCounts(updated, int(np.count_nonzero(live)) - updated, len(ignored), deletes_ignored)
     touched = [matches.file for matches in by_file.values()]
     if len(ignored):
         kept = {path: ~np.isin(matches.rows[SOURCE], ignored) for path, matches in by_file.items()}
@@ -238,10 +243,37 @@ def _aggregate_pairs(
         F.count_if(taken & has_row & ~F.col(DELETED)).alias("updated"),
         F.coalesce(F.sum(F.when(taken, F.col(_LIVE))), F.lit(0)).alias("live"),
         F.count_if(~taken).alias("ignored"),
+        F.count_if(~taken & F.col(DELETED)).alias("deletes_ignored"),
     ).collect()[0]
-    counts = MatchCounts(counted["updated"], counted["live"] - counted["updated"], counted["ignored"])
+    updated = counted["updated"]
+    counts = MatchCounts(updated, counted["live"] - updated, counted["ignored"], counted["deletes_ignored"])
     gone = pairs.join(by_change.where(~taken), SOURCE, "left_anti") if counts.ignored else pairs
     of_rows = [SOURCE, *([ROW_ID] if ROW_ID in names else []), *([STALE] if counts.ignored else [])]
     rows = by_change.select(*of_rows).withColumn(FOUND, F.lit(True))
     matches = Matches(rows, [], {}, twice=False) if len(of_rows) > 1 else None
     return KeyMatches(target, condition, locator.collect(gone), matches, counts)
+
+
+def read_old_values(
+    matches: KeyMatches, wanted: WantedKeys, which: Column, names: Sequence[str], alias: str
+) -> DataFrame:
+    """Reads values of the live rows that some changes replace, from the files that have such rows.
+
+    Args:
+        matches: Where the rows are.
+        wanted: The keys.
+        which: Tests for these changes.
+        names: The columns of the table.
+        alias: The name of the values, which are a struct.
+
+    Returns:
+        One row for each of these changes that replaces a row: `SOURCE`, and the values.
+    """
+    only = None if matches.by_file is None else frozenset(matches.by_file)
+    candidates = select_candidates(matches.target, matches.target.read_rows(only=only), wanted.keys)
+    source = wanted.matching.source.where(which)
+    joined = join_source(wanted.matching, matches.target, candidates, source, broadcast=can_broadcast(source))
+    dead = wanted.details.get(DEAD)
+    joined = joined if dead is None else joined.where(dead == 0)
+    values = F.struct(*(F.col(f"{TABLE}.{quote(name)}").alias(name) for name in names))
+    return joined.groupBy(SOURCE).agg(F.first(values).alias(alias))

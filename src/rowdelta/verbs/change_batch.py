@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from rowdelta.iceberg import Field, TableHandle
 
+UNSENT: Final = "__rd_unsent"
 _ORDER: Final = "__rd_order"
 _HASH: Final = "__rd_hash"
 # By default, Spark's JSON has times to the millisecond.
@@ -46,6 +47,7 @@ class ChangeRules:
         delete_when: Which changes delete their key.
         tie: What happens to two different changes of a key that are equally new: `error`, or `any` of them wins.
         aside: Columns of the changes that do not belong to the table.
+        unsent: The names of the columns that a change does not carry, as an array; null or empty if it has all.
     """
 
     key: tuple[str, ...]
@@ -53,6 +55,7 @@ class ChangeRules:
     delete_when: str | Column | None = None
     tie: Tie = "error"
     aside: tuple[str, ...] = ()
+    unsent: str | Column | None = None
 
     @staticmethod
     def from_arguments(
@@ -60,14 +63,14 @@ class ChangeRules:
         order_by: str | Column | Sequence[str | Column] | None,
         delete_when: str | Column | None,
         tie: Tie,
+        *,
         aside: Sequence[str] = (),
+        unsent: str | Column | None = None,
     ) -> ChangeRules:
         """Makes rules of arguments that may be one value or several."""
         names = (key,) if isinstance(key, str) else tuple(key)
-        if order_by is None:
-            return ChangeRules(names, (), delete_when, tie, tuple(aside))
-        order = (order_by,) if isinstance(order_by, (str, Column)) else tuple(order_by)
-        return ChangeRules(names, order, delete_when, tie, tuple(aside))
+        order = () if order_by is None else (order_by,) if isinstance(order_by, (str, Column)) else tuple(order_by)
+        return ChangeRules(names, order, delete_when, tie, tuple(aside), unsent)
 
     def check_expressions(self, handle: TableHandle) -> ChangeRules:
         """Returns the rules after checking that every text in them is one whole expression."""
@@ -75,6 +78,8 @@ class ChangeRules:
             check_expression(handle.gateway, value, "order_by")
         if self.delete_when is not None:
             check_expression(handle.gateway, self.delete_when, "delete_when")
+        if self.unsent is not None:
+            check_expression(handle.gateway, self.unsent, "unsent")
         return self
 
 
@@ -173,6 +178,7 @@ def bind_changes(
         *(keys[name].alias(name) if name in keys else others[name] for name in taken),
         deletes.alias(DELETED),
         *(value.alias(f"{_ORDER}{number}") for number, value in enumerate(order)),
+        *([] if rules.unsent is None else [to_column(rules.unsent).alias(UNSENT)]),
     )
     missing = tuple(column for column in schema.fields if column.name not in given)
     required = [column.name for column in missing if column.required]
@@ -222,7 +228,7 @@ def find_unknown_columns(handle: TableHandle, changes: DataFrame, rules: ChangeR
     if not unknown:
         return []
     values = [to_column(value) for value in rules.order_by]
-    values += [] if rules.delete_when is None else [to_column(rules.delete_when)]
+    values += [to_column(value) for value in (rules.delete_when, rules.unsent) if value is not None]
     used = find_columns_used(changes, *values) if values else set()
     return [name for name in unknown if not rule.find(name, used)]
 

@@ -14,6 +14,7 @@ from rowdelta.iceberg import stage_rows
 from rowdelta.merge import DELETED, bind_wanted_keys, describe_lookup, number_rows, replace_by_key
 from rowdelta.spark import cache_frame, cache_frame_unless_source_cached, coalesce_by_size
 from rowdelta.verbs.change_batch import bind_changes
+from rowdelta.verbs.unsent_values import find_unsent
 from rowdelta.verbs.upsert_result import UpsertResult
 
 if TYPE_CHECKING:
@@ -81,15 +82,21 @@ class ResolvingUpsert:
             caches.enter_context(translate_row_errors(REQUIRED_HINT))
             numbered = self._number(batch, batch.changes)
             changes = caches.enter_context(cache_frame_unless_source_cached(numbered, self.changes))
+            unsent = None if self.rules.unsent is None else find_unsent(batch, changes)
             wanted = self._find_keys(batch, changes)
             if not wanted.are_distinct:
-                changes = caches.enter_context(cache_frame(number_rows(batch.select_last(changes, keep_order=True))))
+                every = changes if unsent is None else unsent.take_from_earlier_changes(changes)
+                changes = caches.enter_context(cache_frame(number_rows(batch.select_last(every, keep_order=True))))
                 wanted = self._find_keys(batch, changes)
             keys = changes.count()
             check()
-            replacement = replace_by_key(
-                target, wanted, lambda current, matches: self._stage(batch, changes, current, matches)
-            )
+
+            def stage(current: Target, matches: KeyMatches | None) -> StagedFiles | None:
+                rows = changes if matches is None else matches.join_to(changes)
+                rows = rows if unsent is None else unsent.take_from_old_rows(rows, wanted, matches)
+                return self._stage(batch, rows, changes, current)
+
+            replacement = replace_by_key(target, wanted, stage, reads_old_values=unsent is not None)
         return self._make_result(replacement, wanted, keys, started)
 
     def rehearse(self) -> None:
@@ -120,25 +127,24 @@ class ResolvingUpsert:
             may_be_null=False,
         )
 
-    def _stage(
-        self, batch: ChangeBatch, changes: DataFrame, target: Target, matches: KeyMatches | None
-    ) -> StagedFiles | None:
-        """Writes the new rows: with the ids of the rows that they replace, and without changes that are ignored."""
-        rows = changes if matches is None else matches.join_to(changes)
+    def _stage(self, batch: ChangeBatch, rows: DataFrame, basis: DataFrame, target: Target) -> StagedFiles | None:
+        """Writes new rows, with the ids of the rows that they replace."""
         rows = rows if self.newest is None else self.newest.bury(batch, rows)
         rows = batch.select_rows(rows, target.lineage)
-        staged = stage_rows(self.handle, coalesce_by_size(rows, changes, BYTES_PER_TASK))
+        staged = stage_rows(self.handle, coalesce_by_size(rows, basis, BYTES_PER_TASK))
         return staged if len(staged) else None
 
     def _make_result(self, replacement: Replacement, wanted: WantedKeys, keys: int, started: float) -> UpsertResult:
         counts, change = replacement.counts, replacement.change
-        written = replacement.rows_written
+        written, deleted = replacement.rows_written, len(wanted.deleted_numbers)
+        keeps_deleted = self.newest is not None and self.newest.tombstone is not None
+        tombstones = deleted - counts.deletes_ignored if keeps_deleted else 0
         if replacement.snapshot is None:
             reason = "there are no changes" if keys == 0 else "no row is inserted, updated or deleted"
             return UpsertResult(
                 seconds=time.monotonic() - started,
                 keys=keys,
-                keys_deleted=len(wanted.deleted_numbers),
+                keys_deleted=deleted,
                 changes_ignored=counts.ignored,
                 resolved=True,
                 reasons=(reason,),
@@ -146,7 +152,7 @@ class ResolvingUpsert:
         return UpsertResult(
             snapshot_id=replacement.snapshot.id,
             rows_deleted=counts.deleted,
-            rows_inserted=written - counts.updated,
+            rows_inserted=written - counts.updated - tombstones,
             rows_updated=counts.updated,
             rows_written=written,
             data_files_added=0 if change.rows is None else len(change.rows),
@@ -155,7 +161,7 @@ class ResolvingUpsert:
             bytes_added=change.size_in_bytes,
             seconds=time.monotonic() - started,
             keys=keys,
-            keys_deleted=len(wanted.deleted_numbers),
+            keys_deleted=deleted,
             changes_ignored=counts.ignored,
             resolved=True,
             reasons=(self.lane.reason,),

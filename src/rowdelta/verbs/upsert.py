@@ -157,7 +157,7 @@ class Upsert(Operation[UpsertResult]):
         return PartialUpsert(table, self._changes, self._rules, columns)
 
     def _choose_lane(self, table: TableHandle) -> Lane:
-        needs_rows = "keep_newer=True" if self._keep_newer else None
+        needs_rows = "keep_newer=True" if self._keep_newer else None if self._rules.unsent is None else "unsent="
         return choose_lane(
             table.metadata.properties, resolve=self._resolve, encoding=self._encoding, needs_rows=needs_rows
         )
