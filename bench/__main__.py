@@ -9,10 +9,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rowdelta as rd
-from bench import cdc, changes, codec, delta, equality, growth, maintenance, pictures, report
+from bench import cdc, changes, churn, codec, delta, equality, growth, maintenance, pictures, report, upserts
 from bench.data import SCALES
 
 if TYPE_CHECKING:
@@ -49,11 +49,14 @@ SECTIONS: dict[str, Section] = {
     "codec": ("Codec", lambda _: codec.run()),
     "equality": ("Equality deletes", lambda run: equality.run(run.spark, run.scale)),
     "changes": ("Changes", lambda run: changes.run(run.spark, run.scale, run.folder)),
+    "upserts": ("Upserts that look the old rows up", lambda run: upserts.run(run.spark, run.scale)),
+    "churn": ("Churn of hot keys", lambda run: churn.run(run.spark, run.scale)),
     "cdc": ("Change data capture", lambda run: cdc.run(run.spark, run.scale, run.folder)),
     "maintenance": ("Maintenance", lambda run: maintenance.run(run.spark, run.scale)),
     "delta": ("Delta to Iceberg", lambda run: delta.run(run.spark, run.scale, run.folder)),
     "growth": ("Growth", lambda run: growth.run(run.spark, run.scale, run.rows_up_to)),
 }
+DRAWN: dict[str, Callable[[dict[str, Any], Path], list[Path]]] = {"growth": pictures.draw, "churn": churn.draw}
 
 
 def main() -> None:
@@ -94,7 +97,8 @@ def _publish(scale: str, name: str, title: str, measures: list[Measure]) -> list
     report.write(scale_report, results)
     text = results.with_suffix(".md")
     text.write_text(report.markdown(scale_report))
-    return [results, text, *(pictures.draw(sections[name], images) if name == "growth" else [])]
+    drawn = DRAWN[name](sections[name], images) if name in DRAWN else []
+    return [results, text, *drawn]
 
 
 if __name__ == "__main__":

@@ -31,10 +31,8 @@ def row(number: int, text: str) -> Row:
 
 KEYS: dict[str, tuple[str, ...]] = {
     "long": ("id",),
-    "int": ("n",),
     "string": ("s",),
     "date": ("d",),
-    "decimal": ("amount",),
     "composite": ("s", "id"),
 }
 LAYOUTS = {
