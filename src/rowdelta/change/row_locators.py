@@ -50,10 +50,12 @@ class RowLocator(ABC):
     Attributes:
         handle: The table.
         names: The columns that rows carry: one or more for the file, and the position. The first two identify a row.
+        sources: The columns of live rows that these are computed from.
     """
 
     handle: TableHandle
     names: list[str]
+    sources: list[str]
 
     @abstractmethod
     def mark(self, rows: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
@@ -74,6 +76,7 @@ class PathLocator(RowLocator):
     def __init__(self, handle: TableHandle, rows: DataFrame) -> None:
         self.handle = handle
         self.names = [FILE, POSITION, SPEC, *([PARTITION] if PARTITION in rows.columns else [])]
+        self.sources = self.names
 
     def mark(self, rows: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
         """Selects the columns, and those of `names`: live rows have them all."""
@@ -132,6 +135,7 @@ class ListedFilesLocator(RowLocator):
     def __init__(self, handle: TableHandle, files: Sequence[DataEntry | LiveData], *, one_by_one: bool) -> None:
         self.handle = handle
         self.names = [CODE, POSITION]
+        self.sources = [FILE, POSITION]
         self.one_by_one = one_by_one
         by_hash = dict(zip(compute_spark_hashes([file.path for file in files]), files, strict=True))
         self._hashes_differ = len(by_hash) == len(files)

@@ -18,12 +18,14 @@ from rowdelta.change import (
     read_target_rows,
     select_positions,
 )
+from rowdelta.codec import sort_distinct
 from rowdelta.iceberg import convert_filter
 from rowdelta.merge.candidates import select_candidates
 from rowdelta.merge.matches import FOUND, SOURCE, Matches, index_pairs
-from rowdelta.merge.pairs import can_broadcast, join_source, name_old_columns
+from rowdelta.merge.pairs import can_broadcast
 from rowdelta.merge.wanted_keys import CHANGE, DELETED, TABLE
-from rowdelta.spark import cache_frame, collect_arrow, quote
+from rowdelta.read import find_matching_pairs
+from rowdelta.spark import cache_frame, collect_arrow, plan_during_job, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -111,36 +113,48 @@ class FileMatches:
 
 
 @contextmanager
-def find_key_matches(target: Target, wanted: WantedKeys, earlier: KeyMatches | None = None) -> Iterator[KeyMatches]:
+def find_key_matches(
+    target: Target, wanted: WantedKeys, earlier: KeyMatches | None = None, rows: DataFrame | None = None
+) -> Iterator[KeyMatches]:
     """Finds the rows with wanted keys in one scan of the key columns.
 
     Args:
         target: The snapshot to read.
         wanted: The keys.
         earlier: What an older snapshot had: only files that differ from it are read.
+        rows: The live rows of the snapshot with their ids, if the caller has read them.
     """
     assert target.files is not None
     changed = None
     if earlier is not None and earlier.by_file is not None and earlier.target.files is not None:
         changed = find_changed_files(target.handle, earlier.target.files, target.files)
-    rows = read_target_rows(target, with_ids=True) if changed is None else target.read_rows(only=changed.unread)
-    candidates = select_candidates(target, rows, wanted.keys)
-    condition = convert_filter(target.handle, candidates.in_range)
-    locator = candidates.locator
+    if changed is not None:
+        rows = target.read_rows(only=changed.unread)
+    candidates = select_candidates(target, rows or read_target_rows(target, with_ids=True), wanted.keys)
+    locator, gateway = candidates.locator, target.handle.gateway
     if not (isinstance(locator, ListedFilesLocator) and locator.one_by_one):
+        condition = convert_filter(target.handle, candidates.in_range)
         with cache_frame(_join_pairs(target, wanted, candidates)) as pairs:
             yield _aggregate_pairs(target, wanted, condition, pairs, locator)
         return
-    found: dict[str, FileMatches] = {}
-    if changed is None or changed.unread:
-        names = _name_columns(target, wanted)
-        table = _collect_pairs(target, wanted, candidates).select([*locator.names, *names])
-        found = {file.path: FileMatches(file, arrays) for file, arrays in locator.group_rows(table, names)}
-    if changed is not None:
-        assert earlier is not None
+    nothing_to_read = changed is not None and not changed.unread
+    by_file, condition = plan_during_job(
+        gateway,
+        lambda: {} if nothing_to_read else _collect_matches(target, wanted, candidates, locator),
+        lambda: convert_filter(target.handle, candidates.in_range),
+    )
+    if changed is not None and earlier is not None:
         kept = (earlier.by_file or {}).items()
-        found |= {path: matches for path, matches in kept if path not in changed.outdated}
-    yield _group_pairs(target, wanted, condition, found)
+        by_file |= {path: matches for path, matches in kept if path not in changed.outdated}
+    yield _group_pairs(target, wanted, condition, by_file)
+
+
+def _collect_matches(
+    target: Target, wanted: WantedKeys, candidates: Candidates, locator: ListedFilesLocator
+) -> dict[str, FileMatches]:
+    names = _name_columns(target, wanted)
+    table = _collect_pairs(target, wanted, candidates).select([*locator.names, *names])
+    return {file.path: FileMatches(file, arrays) for file, arrays in locator.group_rows(table, names)}
 
 
 def _name_columns(target: Target, wanted: WantedKeys) -> list[str]:
@@ -160,12 +174,24 @@ def _collect_pairs(target: Target, wanted: WantedKeys, candidates: Candidates) -
 
 
 def _join_pairs(target: Target, wanted: WantedKeys, candidates: Candidates) -> DataFrame:
-    """Joins the rows with the keys: only the keys, and what is compared, travel with the join."""
-    source = wanted.matching.source
-    joined = join_source(wanted.matching, target, candidates, source, broadcast=can_broadcast(source))
+    """Joins the rows with the keys. Paths of files are hashed after the join, for the rows that it finds."""
+    joined = _join_keys(wanted, target, candidates, wanted.matching.source)
+    deleted = [f"{CHANGE}.{DELETED}"] if wanted.deletes == "some" else []
     details = [value.alias(name) for name, value in wanted.details.items()]
-    deleted = [F.col(f"{CHANGE}.{DELETED}")] if wanted.deletes == "some" else []
-    return joined.select(SOURCE, *deleted, *name_old_columns(wanted.matching, target, candidates.locator), *details)
+    return candidates.locator.mark(joined, [SOURCE, *deleted, *target.updated_lineage, *details])
+
+
+def _join_keys(wanted: WantedKeys, target: Target, candidates: Candidates, source: DataFrame) -> DataFrame:
+    """Joins the rows with a source of keys: only the keys, and what is compared, travel with the join."""
+    lineage = [name for name in target.updated_lineage if name not in target.columns]
+    rows = candidates.rows.select(*map(quote, target.columns), *lineage, *candidates.locator.sources)
+    right = source.alias(CHANGE)
+    right = F.broadcast(right) if can_broadcast(source) else right
+
+    def join(rows: DataFrame) -> DataFrame:
+        return rows.alias(TABLE).join(right, wanted.matching.on.condition)
+
+    return join(rows) if wanted.matching.on.is_complete else find_matching_pairs(target.handle, rows, join)
 
 
 def _group_pairs(
@@ -178,19 +204,22 @@ def _group_pairs(
     ignored = np.unique(pairs[SOURCE][stale != 0])
     taken = ~np.isin(pairs[SOURCE], ignored) if len(ignored) else np.ones(len(none), bool)
     live = taken & (dead == 0)
-    replaced = np.unique(pairs[SOURCE][live])
-    updated = 0 if wanted.deletes == "all" else int(np.count_nonzero(~np.isin(replaced, wanted.deleted_numbers)))
-    deletes_ignored = int(np.count_nonzero(np.isin(ignored, wanted.deleted_numbers)))
-    counts = MatchCounts(updated, int(np.count_nonzero(live)) - updated, len(ignored), deletes_ignored)
+    rows = int(np.count_nonzero(live))
+    updated = 0 if wanted.deletes == "all" else _count_updated(pairs[SOURCE][live], wanted.deleted_numbers)
+    deletes_ignored = int(np.count_nonzero(np.isin(ignored, wanted.deleted_numbers))) if len(ignored) else 0
+    counts = MatchCounts(updated, rows - updated, len(ignored), deletes_ignored)
     touched = [matches.file for matches in by_file.values()]
     if len(ignored):
-        kept = {path: ~np.isin(matches.rows[SOURCE], ignored) for path, matches in by_file.items()}
-        touched = [
-            select_positions(by_file[path].file, by_file[path].rows[POSITION][mask]) for path, mask in kept.items()
-        ]
+        touched = [matches.without(ignored) for matches in by_file.values()]
         touched = [file for file in touched if file.positions]
     by_change = _map_changes(target.handle.spark, pairs, taken, ignored)
     return KeyMatches(target, condition, touched, by_change, counts, by_file)
+
+
+def _count_updated(replaced: npt.NDArray[np.int64], deleted: npt.NDArray[np.int64]) -> int:
+    """Counts the changes that replace a row, given the number of the change for each of these rows."""
+    different = sort_distinct(replaced)
+    return int(np.count_nonzero(~np.isin(different, deleted))) if len(deleted) else len(different)
 
 
 def _map_changes(
@@ -201,14 +230,17 @@ def _map_changes(
         return None
     numbers = pairs[SOURCE][taken]
     ids = pairs[ROW_ID][taken] if ROW_ID in pairs else np.zeros(len(numbers), np.int64)
-    order = np.lexsort((ids, numbers))
-    numbers, first = np.unique(numbers[order], return_index=True)
+    order = np.argsort(numbers, kind="stable")
+    if np.any(np.diff(numbers[order]) == 0):  # a key has several rows: the smallest id comes first
+        order = np.lexsort((ids, numbers))
+        order = order[np.append(True, np.diff(numbers[order]) != 0)]
+    numbers, ids = numbers[order], ids[order]
     if not len(numbers) and not len(ignored):
         return None
     missing = pa.nulls(len(ignored), pa.int64())
     columns = {SOURCE: pa.array(np.concatenate([numbers, ignored]), pa.int64())}
     if ROW_ID in pairs:
-        columns[ROW_ID] = pa.concat_arrays([pa.array(ids[order][first], pa.int64()), missing])
+        columns[ROW_ID] = pa.concat_arrays([pa.array(ids, pa.int64()), missing])
     if len(ignored):
         flags = np.concatenate([np.zeros(len(numbers), np.int32), np.ones(len(ignored), np.int32)])
         columns[STALE] = pa.array(flags, pa.int32())
@@ -272,7 +304,7 @@ def read_old_values(
     only = None if matches.by_file is None else frozenset(matches.by_file)
     candidates = select_candidates(matches.target, matches.target.read_rows(only=only), wanted.keys)
     source = wanted.matching.source.where(which)
-    joined = join_source(wanted.matching, matches.target, candidates, source, broadcast=can_broadcast(source))
+    joined = _join_keys(wanted, matches.target, candidates, source)
     dead = wanted.details.get(DEAD)
     joined = joined if dead is None else joined.where(dead == 0)
     values = F.struct(*(F.col(f"{TABLE}.{quote(name)}").alias(name) for name in names))

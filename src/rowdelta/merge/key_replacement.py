@@ -15,6 +15,8 @@ from rowdelta.merge.key_matches import KeyMatches, MatchCounts, find_key_matches
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyspark.sql import DataFrame
+
     from rowdelta.change import Target
     from rowdelta.iceberg import Snapshot, StagedFiles, TableHandle
     from rowdelta.merge.wanted_keys import WantedKeys
@@ -48,6 +50,7 @@ def replace_by_key(
     wanted: WantedKeys,
     stage: Callable[[Target, KeyMatches | None], StagedFiles | None],
     *,
+    rows: DataFrame | None = None,
     reads_old_values: bool = False,
 ) -> Replacement:
     """Deletes the rows with wanted keys by position, and adds new rows, in one snapshot.
@@ -59,6 +62,7 @@ def replace_by_key(
         target: The table, as it was opened.
         wanted: The keys.
         stage: Writes the new rows, given the matches; None for an empty table has no matches.
+        rows: The live rows of the table with their ids, if the caller has read them.
         reads_old_values: Whether new rows have values of old ones, so that they depend on where these are.
 
     Raises:
@@ -66,7 +70,7 @@ def replace_by_key(
     """
     layout, attempts = _read_layout(target.handle), int(target.handle.metadata.properties.get(_RETRIES, 4))
     with ExitStack() as caches:
-        matches = _find(target, wanted, None, caches)
+        matches = _find(target, wanted, caches, rows=rows)
         staged = stage(target, matches)
         while True:
             change = _make_change(target, matches, staged)
@@ -84,7 +88,7 @@ def replace_by_key(
                     target = open_target(target.handle)
                     if _read_layout(target.handle) != layout:
                         raise
-                    earlier, matches = matches, _find(target, wanted, matches, caches)
+                    earlier, matches = matches, _find(target, wanted, caches, matches)
                     if not reads_old_values and _gives_same_rows(earlier, matches):
                         continue
                 except BaseException:
@@ -94,10 +98,16 @@ def replace_by_key(
                 staged = stage(target, matches)
 
 
-def _find(target: Target, wanted: WantedKeys, earlier: KeyMatches | None, caches: ExitStack) -> KeyMatches | None:
+def _find(
+    target: Target,
+    wanted: WantedKeys,
+    caches: ExitStack,
+    earlier: KeyMatches | None = None,
+    rows: DataFrame | None = None,
+) -> KeyMatches | None:
     if target.files is None:
         return None
-    return caches.enter_context(find_key_matches(target, wanted, earlier))
+    return caches.enter_context(find_key_matches(target, wanted, earlier, rows))
 
 
 def _gives_same_rows(earlier: KeyMatches | None, matches: KeyMatches | None) -> bool:

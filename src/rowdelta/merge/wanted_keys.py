@@ -61,11 +61,13 @@ class WantedKeys:
         numbers: npt.NDArray[np.int64] = collect_arrow(deleted)[SOURCE].to_numpy()
         return numbers
 
-    @property
     def are_distinct(self) -> bool:
-        """Whether it is certain that every key occurs once."""
+        """Whether every key occurs once. Without a bitmap, a job counts them: far cheaper than to rank whole rows."""
         lookup = self.keys.lookup
-        return lookup is not None and not np.any(lookup.keys[1:] == lookup.keys[:-1])
+        if lookup is not None:
+            return not np.any(lookup.keys[1:] == lookup.keys[:-1])
+        names = [f"k{index}" for index in range(len(self.columns))]
+        return self.matching.source.groupBy(*names).count().where("count > 1").isEmpty()
 
     @property
     def is_decided_by_lookup(self) -> bool:

@@ -59,7 +59,12 @@ class KeyBits:
 
 
 def make_key_bits(
-    spark: SparkSession, keys: npt.NDArray[np.int64], key: str, *, with_null: bool = False
+    spark: SparkSession,
+    keys: npt.NDArray[np.int64],
+    key: str,
+    *,
+    with_null: bool = False,
+    bytes_per_key: int = MOST_BYTES_PER_KEY,
 ) -> KeyBits | None:
     """Makes the bitmap of sorted keys; None if they are so far apart that it would be large.
 
@@ -68,15 +73,16 @@ def make_key_bits(
         keys: The keys, without null.
         key: The integer of a row's key, in SQL.
         with_null: Whether the null key is among them.
+        bytes_per_key: How large the bitmap may be, within its limit for every task.
     """
-    words = pack_bits(keys)
+    words = pack_bits(keys, bytes_per_key)
     if words is None:
         return None
     table = pa.table({"words": pa.ListArray.from_arrays(pa.array([0, len(words)], pa.int32()), pa.array(words))})
     return KeyBits(make_frame_from_arrow(spark, table), key, int(keys[0]), int(keys[-1]), with_null)
 
 
-def pack_bits(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
+def pack_bits(keys: npt.NDArray[np.int64], bytes_per_key: int = MOST_BYTES_PER_KEY) -> npt.NDArray[np.int64] | None:
     """Packs sorted keys into words, from the word of the first key; None if there would be too many.
 
     Examples:
@@ -84,7 +90,7 @@ def pack_bits(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
         [2, 4]
     """
     count = (int(keys[-1]) >> 6) - (int(keys[0]) >> 6) + 1 if len(keys) else 0
-    most = min(MOST_BYTES, max(FEW_BYTES, MOST_BYTES_PER_KEY * len(keys)))
+    most = min(MOST_BYTES, max(FEW_BYTES, bytes_per_key * len(keys)))
     if not 0 < count <= most // 8:
         return None
     bits = np.zeros(count * 64, np.uint8)

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from rowdelta.change import REQUIRED_HINT, describe_mode, open_target, translate_row_errors
+from rowdelta.change import REQUIRED_HINT, describe_mode, open_target, read_target_rows, translate_row_errors
 from rowdelta.iceberg import stage_rows
 from rowdelta.merge import DELETED, bind_wanted_keys, describe_lookup, number_rows, replace_by_key
-from rowdelta.spark import cache_frame, cache_frame_unless_source_cached, coalesce_by_size
+from rowdelta.spark import (
+    cache_frame,
+    cache_frame_unless_source_cached,
+    coalesce_by_size,
+    count_computed_rows,
+    plan_during_job,
+)
 from rowdelta.verbs.change_batch import bind_changes
 from rowdelta.verbs.unsent_values import find_unsent
 from rowdelta.verbs.upsert_result import UpsertResult
@@ -83,12 +89,17 @@ class ResolvingUpsert:
             numbered = self._number(batch, batch.changes)
             changes = caches.enter_context(cache_frame_unless_source_cached(numbered, self.changes))
             unsent = None if self.rules.unsent is None else find_unsent(batch, changes)
-            wanted = self._find_keys(batch, changes)
-            if not wanted.are_distinct:
+            wanted, table_rows = plan_during_job(
+                self.handle.gateway,
+                lambda: self._find_keys(batch, changes),
+                lambda: None if target.files is None else read_target_rows(target, with_ids=True),
+            )
+            if not wanted.are_distinct():
                 every = changes if unsent is None else unsent.take_from_earlier_changes(changes)
                 changes = caches.enter_context(cache_frame(number_rows(batch.select_last(every, keep_order=True))))
                 wanted = self._find_keys(batch, changes)
-            keys = changes.count()
+            computed = count_computed_rows(changes)
+            keys = changes.count() if computed is None else computed
             check()
 
             def stage(current: Target, matches: KeyMatches | None) -> StagedFiles | None:
@@ -96,7 +107,7 @@ class ResolvingUpsert:
                 rows = rows if unsent is None else unsent.take_from_old_rows(rows, wanted, matches)
                 return self._stage(batch, rows, changes, current)
 
-            replacement = replace_by_key(target, wanted, stage, reads_old_values=unsent is not None)
+            replacement = replace_by_key(target, wanted, stage, rows=table_rows, reads_old_values=unsent is not None)
         return self._make_result(replacement, wanted, keys, started)
 
     def rehearse(self) -> None:
