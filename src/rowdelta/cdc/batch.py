@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.cdc.maintenance_policy import count_equality_deletes
 from rowdelta.cdc.progress import BatchProgress
-from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, SKIP, Shape
+from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, SKIP, Shape, refuse_unordered
 from rowdelta.iceberg import mark_commits
 from rowdelta.spark import move_to_session, quote
 from rowdelta.verbs import Upsert
@@ -37,7 +37,10 @@ def apply_batch(
     """
     started = time.monotonic()
     handle = table._handle  # noqa: SLF001 - a table's own stream
-    records = stream.records.read(move_to_session(handle.gateway, batch), _read_shape(stream, table))
+    shape = read_shape(stream, table)
+    records = stream.records.read(move_to_session(handle.gateway, batch), shape)
+    if shape.order:
+        records = refuse_unordered(records, shape)
     observed = Observation(f"rowdelta batch {mark.batch_id}")
     counted = records.observe(
         observed,
@@ -67,6 +70,10 @@ def apply_batch(
         bad=numbers["bad"],
         keys=result.keys,
         rows=result.rows_written,
+        inserted=result.rows_inserted,
+        updated=result.rows_updated,
+        deleted=result.rows_deleted,
+        ignored=result.changes_ignored,
         bytes=result.bytes_added,
         lag_seconds=_compute_lag(numbers["newest"]),
         debt=count_equality_deletes(table),
@@ -75,12 +82,15 @@ def apply_batch(
     )
 
 
-def _read_shape(stream: ChangeStream, table: Table) -> Shape:
+def read_shape(stream: ChangeStream, table: Table) -> Shape:
+    """Reads what a reader needs to know about the table."""
     handle = table._handle  # noqa: SLF001 - a table's own stream
     schema, rule = handle.metadata.schema, handle.name_rule
     types = handle.column_types
     key = tuple(schema.find(name, rule).name for name in stream.rules.key)
-    return Shape(types, key, bool(stream.options.get("merge_schema")), stream.delete_when, rule)
+    by = stream.rules.order_by if stream.options.get("keep_newer") else ()
+    order = tuple(schema.find(str(name), rule).name for name in by)
+    return Shape(types, key, bool(stream.options.get("merge_schema")), stream.delete_when, rule, order)
 
 
 def _select_columns(good: DataFrame) -> list[Column]:
