@@ -44,7 +44,7 @@ def upsert(
         str | None,
         typer.Option(
             help="Columns that grow from older changes to newer ones, separated by commas. They order the changes of "
-            "this file; with --keep-newer, also those of the table."
+            "this file alone, unless --keep-newer compares them with the table."
         ),
     ] = None,
     delete_when: Annotated[
