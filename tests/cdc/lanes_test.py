@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 from typing import TYPE_CHECKING, Any
@@ -249,3 +250,32 @@ def test_a_message_without_a_position_is_skipped_or_bad(
     with pytest.raises(rd.InputError, match="lsn is null, so the change cannot be compared"):
         events.run(spark, table, order_by="lsn", keep_newer=True)
     assert head(table) is None
+
+
+def test_values_that_postgresql_does_not_send_are_taken_from_the_old_row(
+    spark: SparkSession, table_name: str, events: EventFolder
+) -> None:
+    table = create_by_default(spark, table_name, f"{COLUMNS}, large string, b binary")
+    mark = "__debezium_unavailable_value"
+    encoded = base64.b64encode(mark.encode()).decode()
+    events.add(
+        [event("c", None, {"id": number, "v": "a", "large": f"text {number}", "b": "AQI="}) for number in (1, 2)]
+    )
+    events.add(
+        [
+            event("u", None, {"id": 1, "v": "b", "large": mark, "b": encoded}, 2),
+            event("u", None, {"id": 2, "v": "b", "large": "new", "b": "AQI="}, 2),
+            event("u", None, {"id": 2, "v": "c", "large": mark, "b": None}, 3),
+            event("c", None, {"id": 3, "v": "a", "large": mark}, 4),
+            event("u", {"id": 1}, {"id": 4, "v": "a", "large": mark}, 5),
+        ]
+    )
+    events.run(spark, table, on_bad="quarantine")
+    try:
+        found = spark.table(table_name).selectExpr("id", "v", "large", "hex(b)")
+        assert_same_rows(found, [(1, "b", "text 1", "0102"), (2, "c", "new", None)])
+        assert counts(events.progress[-1]) == (0, 2, 0, 0)
+        bad = spark.table(f"{table_name}_quarantine").collect()
+        assert [row.reason.partition(",")[0] for row in bad] == ["the source did not send column 'large'"] * 2
+    finally:
+        spark.sql(f"DROP TABLE IF EXISTS {table_name}_quarantine PURGE")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Observation
@@ -10,7 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.cdc.maintenance_policy import count_equality_deletes
 from rowdelta.cdc.progress import BatchProgress
-from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, SKIP, Shape, refuse_unordered
+from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, SKIP, UNSENT, Shape, refuse_unordered
+from rowdelta.encoding import choose_lane
 from rowdelta.iceberg import mark_commits
 from rowdelta.spark import move_to_session, quote
 from rowdelta.verbs import Upsert
@@ -50,7 +52,8 @@ def apply_batch(
         F.max(F.unix_micros(AT)).alias("newest"),
     )
     good = counted.where(F.col(BAD).isNull() & ~F.col(SKIP))
-    upsert = Upsert(handle, good.select(*_select_columns(good)), stream.rules, **stream.options)
+    rules = replace(stream.rules, unsent=F.col(UNSENT)) if UNSENT in good.columns else stream.rules
+    upsert = Upsert(handle, good.select(*_select_columns(good)), rules, **stream.options)
 
     def check() -> None:
         if observed.get["bad"]:
@@ -90,7 +93,27 @@ def read_shape(stream: ChangeStream, table: Table) -> Shape:
     key = tuple(schema.find(name, rule).name for name in stream.rules.key)
     by = stream.rules.order_by if stream.options.get("keep_newer") else ()
     order = tuple(schema.find(str(name), rule).name for name in by)
-    return Shape(types, key, bool(stream.options.get("merge_schema")), stream.delete_when, rule, order)
+    return Shape(
+        types,
+        key,
+        bool(stream.options.get("merge_schema")),
+        stream.delete_when,
+        rule,
+        order,
+        takes_unsent=_looks_rows_up(stream, table),
+    )
+
+
+def _looks_rows_up(stream: ChangeStream, table: Table) -> bool:
+    """Whether a batch looks up the old rows, and replaces them as a whole."""
+    options = stream.options
+    lane = choose_lane(
+        table._handle.metadata.properties,  # noqa: SLF001 - a table's own stream
+        resolve=options.get("resolve"),
+        encoding=options.get("encoding"),
+        needs_rows="keep_newer=True" if options.get("keep_newer") else None,
+    )
+    return lane.resolves and options.get("columns") is None
 
 
 def _select_columns(good: DataFrame) -> list[Column]:

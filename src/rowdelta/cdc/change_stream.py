@@ -19,13 +19,13 @@ from rowdelta.cdc.progress import make_terminal_listeners
 from rowdelta.cdc.quarantine import Quarantine, name_quarantine
 from rowdelta.cdc.records import DELETED, ORDER, select_deletes
 from rowdelta.cdc.running_stream import RunningStream
-from rowdelta.change import check_frame, find_sources_outside
+from rowdelta.cdc.stream_checks import check_key_tells_partition, check_lane, check_own_order
+from rowdelta.change import check_frame
 from rowdelta.choices import ChangeFormat, Encoding, OnBad, Scope, Tie, Tombstones, check_choice
-from rowdelta.encoding import choose_lane
 from rowdelta.errors import InputError
 from rowdelta.iceberg import create_branch
 from rowdelta.spark import check_expression
-from rowdelta.verbs import TOMBSTONE_COLUMN, ChangeRules, read_newest_rows
+from rowdelta.verbs import TOMBSTONE_COLUMN, ChangeRules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from rowdelta.cdc.progress import OnBatch
     from rowdelta.cdc.records import Records
-    from rowdelta.iceberg import TableHandle
 
 FORMATS: Final[dict[ChangeFormat, Records]] = {"changes": OpColumn(), "debezium": Debezium(), "delta": DeltaFeed()}
 
@@ -191,8 +190,7 @@ def stream(
             "merge_schema cannot add fields of Debezium's events to the table: they have no types",
             hint="ALTER TABLE ... ADD COLUMN adds one, also while the stream runs",
         )
-    if isinstance(records, (Debezium, DeltaFeed)):
-        _check_own_order(records, is_ordered=order_by is not None, keep_newer=keep_newer)
+    check_own_order(records, is_ordered=order_by is not None, keep_newer=keep_newer)
     order = ORDER if order_by is None and not keep_newer else order_by
     handle = table._handle  # noqa: SLF001 - a table's own stream
     handle.refresh()
@@ -204,9 +202,9 @@ def stream(
     for name in rules.key:
         handle.find_column(name)  # a wrong name fails here, not in the first batch
     if scope == "partition" and isinstance(records, Debezium):
-        _check_key_tells_partition(handle, rules.key)
+        check_key_tells_partition(handle, rules.key)
     newest = {"keep_newer": keep_newer, "tombstones": tombstones, "tombstone_column": tombstone_column}
-    _check_lane(handle, rules, resolve=resolve, encoding=encoding, **newest)
+    check_lane(handle, rules, resolve=resolve, encoding=encoding, **newest)
     policy, expiry = ResolvePolicy(resolve_every, max_debt, publish), ExpirePolicy(expire_every)
     expiry.check(table)
     target = _open_branch(table, branch)
@@ -251,39 +249,6 @@ def _combine_deletes(delete_when: str | Column | None) -> str | Column:
     if delete_when is None:
         return DELETED
     return F.col(DELETED) | select_deletes(delete_when)
-
-
-def _check_own_order(records: Debezium | DeltaFeed, *, is_ordered: bool, keep_newer: bool) -> None:
-    if keep_newer and isinstance(records, DeltaFeed):
-        raise InputError(
-            "Delta's change feed arrives in the order of its commits, so keep_newer=True has nothing to compare",
-            hint="remove keep_newer",
-        )
-    if is_ordered and not keep_newer:
-        of_debezium = ", or use keep_newer=True to compare changes with rows of the table"
-        raise InputError(
-            "the format has its own order: with another one, a delete could count as older than what it deletes",
-            hint=f"remove order_by{of_debezium if isinstance(records, Debezium) else ''}",
-        )
-
-
-def _check_lane(
-    handle: TableHandle, rules: ChangeRules, *, resolve: bool | None, encoding: Encoding | None, **newest: Any
-) -> None:
-    """Refuses arguments that contradict each other or the table, so that they fail here, not in the first batch."""
-    read_newest_rows(handle, rules, **newest)
-    needs_rows = "keep_newer=True" if newest["keep_newer"] else None
-    choose_lane(handle.metadata.properties, resolve=resolve, encoding=encoding, needs_rows=needs_rows)
-
-
-def _check_key_tells_partition(handle: TableHandle, key: Sequence[str]) -> None:
-    outside = find_sources_outside(handle, key)
-    if outside:
-        raise InputError(
-            f"a delete of Debezium holds only its key, which does not determine the partition: {handle.name} is "
-            f"partitioned by {', '.join(outside)}",
-            hint="remove scope, or add the column to the key",
-        )
 
 
 def _open_branch(table: Table, branch: str | None) -> Table:

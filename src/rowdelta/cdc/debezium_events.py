@@ -18,6 +18,7 @@ from rowdelta.cdc.records import (
     ORDER,
     RAW,
     SKIP,
+    UNSENT,
     check_nulls,
     find_first_reason,
     write_row_as_json,
@@ -48,8 +49,8 @@ _SCHEMA: Final = f"fields array<struct<field string, fields array<{_COLUMN}>>>"
 # Debezium's placeholder for a large value of PostgreSQL that an update did not change.
 _UNAVAILABLE: Final = "__debezium_unavailable_value"
 _UNKNOWN_VALUE: Final = (
-    "the source did not send column {!r}, which the update did not touch: ALTER TABLE ... REPLICA IDENTITY FULL in "
-    "PostgreSQL makes the source send it"
+    "the source did not send column {!r}, which the update did not touch: resolve=True takes it from the old row, and "
+    "ALTER TABLE ... REPLICA IDENTITY FULL in PostgreSQL makes the source send it"
 )
 
 
@@ -165,7 +166,8 @@ class EventSteps:
         if self._reader.unknown_fields == "bad":
             tests += [(writes & test, reason) for test, reason in check_fields(self._after.text, self._row_types)]
         tests += [
-            (writes & (new[name] == mark), _UNKNOWN_VALUE.format(name)) for name, mark in self._find_unavailable()
+            (writes & ~self._keeps_row(name) & (new[name] == mark), _UNKNOWN_VALUE.format(name))
+            for name, mark in self._find_unavailable()
         ]
         required = [*shape.key, *(name for name in shape.required if name not in shape.key)]
         tests += [(writes & test, reason) for test, reason in check_nulls(required, new)]
@@ -181,6 +183,20 @@ class EventSteps:
             for type_, placeholder in placeholders.items()
             if isinstance(column.dataType, type_)
         ]
+
+    def _keeps_row(self, name: str) -> Column:
+        """Tests for an update of a row whose old state can be looked up, so that it need not carry the column."""
+        if name in self._shape.key or not self._shape.takes_unsent:
+            return F.lit(False)
+        return (F.col("event.op") == "u") & ~self._has_new_key()
+
+    def _list_unsent(self) -> list[Column]:
+        """Lists the columns that a change does not carry, if they can be taken from the old row."""
+        marks = [(name, mark) for name, mark in self._find_unavailable() if name not in self._shape.key]
+        if not (marks and self._shape.takes_unsent):
+            return []
+        names = F.array(*(F.when(self._new[name] == mark, F.lit(name)) for name, mark in marks))
+        return [F.when(~F.col(DELETED), F.array_compact(names)).alias(UNSENT)]
 
     def _build_changes(self) -> list[list[str | Column]]:
         """Makes one change of each record, or two if an update changed the key of its row."""
@@ -208,6 +224,7 @@ class EventSteps:
                 F.timestamp_micros(F.try_multiply(F.coalesce("place.ts_ms", "event.ts_ms"), F.lit(1000))).alias(AT),
                 SKIP,
                 F.coalesce(F.col("moved") & is_deleted, F.lit(False)).alias(EXTRA),
+                *self._list_unsent(),
             ],
         ]
 

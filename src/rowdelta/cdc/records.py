@@ -25,6 +25,8 @@ RAW: Final = "_rd_raw"
 AT: Final = "_rd_at"
 SKIP: Final = "_rd_skip"
 EXTRA: Final = "_rd_extra"
+# Columns that a change does not carry, by name; only records that may lack some have it.
+UNSENT: Final = "_rd_unsent"
 HELPERS: Final = (DELETED, ORDER, BAD, RAW, AT, SKIP, EXTRA)
 
 
@@ -39,6 +41,7 @@ class Shape:
         delete_when: The caller's predicate for deletes, in addition to those of the format.
         names: When two names of columns are equal.
         order: Columns of the table that changes are compared by, also with rows of the table; every change needs them.
+        takes_unsent: Whether values that a change does not carry are taken from the old row.
     """
 
     types: T.StructType
@@ -47,6 +50,7 @@ class Shape:
     delete_when: str | Column | None = field(default=None, compare=False)  # Spark's columns cannot be compared
     names: NameRule = ANY_CASE
     order: tuple[str, ...] = ()
+    takes_unsent: bool = False
 
     @property
     def required(self) -> list[str]:
@@ -88,7 +92,8 @@ class Records(Protocol):
             Columns of the table, then `_rd_deleted` (the key is deleted), `_rd_order` (grows from change to change),
             `_rd_bad` (why the record is refused, else null), `_rd_raw` (the record as it arrived), `_rd_at` (the time
             of the change), `_rd_skip` (nothing to do, such as a tombstone) and `_rd_extra` (a second change from the
-            same record).
+            same record). If `shape.takes_unsent`, also `_rd_unsent`, where a change may lack columns: their names, as
+            an array.
 
         Examples:
             >>> from rowdelta.cdc.records import Shape
