@@ -47,6 +47,26 @@ def counts(progress: BatchProgress) -> tuple[int | None, ...]:
     return progress.inserted, progress.updated, progress.deleted, progress.ignored
 
 
+def test_a_batch_without_a_good_change_commits_nothing(
+    spark: SparkSession, table_name: str, events: EventFolder
+) -> None:
+    table = create_by_default(spark, table_name, COLUMNS)
+    events.add(["null", "null"])
+    events.add(["{broken"])
+    events.add([event("d", {"id": 7}, None)])
+    events.run(spark, table, on_bad="quarantine")
+    try:
+        assert [(one.records, one.skipped, one.bad, one.keys) for one in events.progress] == [
+            (2, 2, 0, 0),
+            (1, 0, 1, 0),
+            (1, 0, 0, 1),
+        ]
+        assert head(table) is None
+        assert spark.table(f"{table_name}_quarantine").count() == 1
+    finally:
+        spark.sql(f"DROP TABLE IF EXISTS {table_name}_quarantine PURGE")
+
+
 @pytest.mark.parametrize("version", [2, 3])
 def test_by_default_every_engine_reads_the_table_of_a_stream(
     spark: SparkSession, table_name: str, events: EventFolder, version: int

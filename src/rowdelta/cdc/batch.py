@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812
@@ -14,7 +14,7 @@ from rowdelta.cdc.progress import BatchProgress
 from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, SKIP, UNSENT, Shape, refuse_unordered
 from rowdelta.encoding import choose_lane
 from rowdelta.iceberg import mark_commits
-from rowdelta.spark import move_to_session, quote
+from rowdelta.spark import Py4JError, move_to_session, quote
 from rowdelta.verbs import Upsert
 
 if TYPE_CHECKING:
@@ -44,26 +44,27 @@ def apply_batch(
     if shape.order:
         records = refuse_unordered(records, shape)
     observed = Observation(f"rowdelta batch {mark.batch_id}")
-    counted = records.observe(
-        observed,
+    counts = [
         F.count_if(~F.col(EXTRA)).alias("records"),
         F.count_if(F.col(SKIP)).alias("skipped"),
         F.count_if(F.col(BAD).isNotNull()).alias("bad"),
         F.max(F.unix_micros(AT)).alias("newest"),
-    )
+    ]
+    numbers: dict[str, Any] = {}
+    counted = records.observe(observed, *counts)
     good = counted.where(F.col(BAD).isNull() & ~F.col(SKIP))
     rules = replace(stream.rules, unsent=F.col(UNSENT)) if UNSENT in good.columns else stream.rules
     upsert = Upsert(handle, good.select(*_select_columns(good)), rules, **stream.options)
 
     def check() -> None:
-        if observed.get["bad"]:
+        numbers.update(_read_counts(observed) or records.agg(*counts).collect()[0].asDict())
+        if numbers["bad"]:
             # `observe` stops the filter: pushed down to the source, it would parse each record many times.
             bad = records.observe("rowdelta bad records", F.count("*").alias("all")).where(F.col(BAD).isNotNull())
-            stream.quarantine.store(bad, observed.get["bad"], mark, may_be_retry=may_be_retry)
+            stream.quarantine.store(bad, numbers["bad"], mark, may_be_retry=may_be_retry)
 
     with mark_commits(handle, mark.on_commit):
         result = upsert.execute_after(check)
-    numbers = observed.get
     return BatchProgress(
         mark.stream_id,
         mark.batch_id,
@@ -83,6 +84,14 @@ def apply_batch(
         snapshot_id=result.snapshot_id,
         seconds=time.monotonic() - started,
     )
+
+
+def _read_counts(observed: Observation) -> dict[str, Any]:
+    """Reads what was observed; empty if Spark found that a query has no rows, and dropped the observed part of it."""
+    try:
+        return observed.get
+    except Py4JError:
+        return {}
 
 
 def read_shape(stream: ChangeStream, table: Table) -> Shape:
