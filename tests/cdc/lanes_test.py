@@ -215,6 +215,7 @@ def test_wrong_arguments_fail_before_the_first_batch(
         ({**newer, "order_by": "lsn", "resolve": False}, "keep_newer=True needs the rows of the table"),
         ({**newer, "order_by": "lsn", "encoding": "full-row"}, "keep_newer=True deletes rows by position"),
         ({**newer, "order_by": "lsn", "tombstones": "keep", "tombstone_column": "gone"}, "needs a boolean column"),
+        ({**newer, "order_by": "lsn", "columns": ["v"]}, "keep_newer=True replaces whole rows"),
         ({"tombstones": "keep"}, "without keep_newer=True"),
         ({"tombstones": "some"}, "unknown tombstones 'some'"),
         ({"format": "delta", "keep_newer": True, "order_by": "lsn"}, "nothing to compare"),

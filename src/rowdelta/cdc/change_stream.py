@@ -204,7 +204,7 @@ def stream(
     if scope == "partition" and isinstance(records, Debezium):
         check_key_tells_partition(handle, rules.key)
     newest = {"keep_newer": keep_newer, "tombstones": tombstones, "tombstone_column": tombstone_column}
-    check_lane(handle, rules, resolve=resolve, encoding=encoding, **newest)
+    check_lane(handle, rules, columns, resolve=resolve, encoding=encoding, **newest)
     policy, expiry = ResolvePolicy(resolve_every, max_debt, publish), ExpirePolicy(expire_every)
     expiry.check(table)
     target = _open_branch(table, branch)

@@ -9,7 +9,7 @@ from rowdelta.cdc.delta_feed import DeltaFeed
 from rowdelta.change import find_sources_outside
 from rowdelta.encoding import choose_lane
 from rowdelta.errors import InputError
-from rowdelta.verbs import read_newest_rows
+from rowdelta.verbs import check_whole_rows, read_newest_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,9 +38,16 @@ def check_own_order(records: Records, *, is_ordered: bool, keep_newer: bool) -> 
 
 
 def check_lane(
-    handle: TableHandle, rules: ChangeRules, *, resolve: bool | None, encoding: Encoding | None, **newest: Any
+    handle: TableHandle,
+    rules: ChangeRules,
+    columns: Sequence[str] | None,
+    *,
+    resolve: bool | None,
+    encoding: Encoding | None,
+    **newest: Any,
 ) -> None:
     """Refuses arguments that contradict each other or the table, so that they fail here, not in the first batch."""
+    check_whole_rows(columns, rules, keep_newer=newest["keep_newer"])
     read_newest_rows(handle, rules, **newest)
     needs_rows = "keep_newer=True" if newest["keep_newer"] else None
     choose_lane(handle.metadata.properties, resolve=resolve, encoding=encoding, needs_rows=needs_rows)
