@@ -3,9 +3,9 @@
 You can run it as it is: `.venv/bin/python examples/nightly_maintenance.py`. It creates a small warehouse,
 and removes it at the end.
 
-An upsert deletes old rows by key (an equality delete). `resolve` replaces these deletes with row positions, which are
-cheaper to read. For your own tables, copy `maintain` and call it for each table. It never changes the rows that a query
-sees.
+On a table that allows equality delete vectors, an upsert deletes old rows by key (an equality delete). `resolve`
+replaces these deletes with row positions, which are cheaper to read. For your own tables, copy `maintain` and call it
+for each table. It never changes the rows that a query sees.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ def main(spark: SparkSession, folder: Path) -> None:
         orders,
         key="id",
         format="debezium",
-        branch="ingest",  # the stream writes its equality deletes (deletes by key) to this branch
+        resolve=False,  # write equality deletes (deletes by key): a batch then costs no scan of the table
+        branch="ingest",  # the stream writes them to this branch
         publish="main",  # this branch only moves forward to states without equality deletes
         resolve_every=10,
         on_bad="quarantine",  # bad events go to lake.shop.orders_quarantine

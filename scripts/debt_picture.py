@@ -34,7 +34,7 @@ def main() -> None:
         for batch in range(12):
             size = 4_000 * (batch % 4 + 1)
             ids = spark.range(batch, size * 12, 7, 1).selectExpr("id", f"{region} region", "0.0 amount")
-            table.upsert(ids, key="id", scope="partition").execute()
+            table.upsert(ids, key="id", scope="partition", resolve=False).execute()
             if batch % 3 == 2:  # noqa: PLR2004 - now and then
                 table.delete(f"id % 997 = {batch}").execute()
         debt = table.debt()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,30 @@ def test_a_pipeline_file_becomes_a_table(spark: SparkSession, warehouse: Path, t
         assert spark.table(f"{table_name}_quarantine").count() == 1
     finally:
         spark.sql(f"DROP TABLE IF EXISTS {table_name}_quarantine PURGE")
+
+
+def test_the_command_line_overrides_how_a_pipeline_writes_deletes(
+    spark: SparkSession, warehouse: Path, table_name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "events").mkdir()
+    (tmp_path / "events" / "1.json").write_text(event("c", None, {"id": 1, "v": "a"}, 5))
+    config = tmp_path / "pipeline.yaml"
+    config.write_text(
+        f"warehouse: {warehouse}\ntable: {table_name}\nkey: id\nsource: {{files: events}}\ncheckpoint: state\n"
+        "create: id bigint NOT NULL, v string, seq bigint, gone boolean\nposition: {seq: source.lsn}\n"
+        "stream: {order_by: seq, resolve: false}\n"
+    )
+    run = ["cdc", "run", "--config", str(config), "--json", "--resolve", "--keep-newer"]
+    CliRunner().invoke(app, run, catch_exceptions=False)
+    late = [event("u", None, {"id": 1, "v": "late"}, 4), event("d", {"id": 2}, None, 6)]
+    (tmp_path / "events" / "2.json").write_text("\n".join(late))
+    kept = [*run, "--tombstones", "keep", "--tombstone-column", "gone"]
+    result = CliRunner().invoke(app, kept, catch_exceptions=False)
+    progress = json.loads(result.output.strip().splitlines()[-1])
+    assert (progress["ignored"], progress["inserted"], progress["rows"]) == (1, 0, 1)
+    assert_same_rows(rd.table(spark, table_name).read(), [(1, "a", 5, None), (2, None, 6, True)])
+    with pytest.raises(rd.InputError, match="position is for format: debezium"):
+        _make_reader(replace(read_config(config), format="changes"))
 
 
 def test_a_pipelines_table_has_its_properties_or_is_not_made(

@@ -135,8 +135,13 @@ def test_delete_keys_and_read_from_the_shell(
     keys = tmp_path / "gone.csv"
     keys.write_text("id\n2\n4\n")
     plan = command("delete-keys", table_name, "--keys", str(keys), *place, "--plan")
+    assert "keys       2" in plan
+    assert "lane       resolve: the rows are looked up (by default" in plan
+    by_key = ("delete-keys", table_name, "--keys", str(keys), *place, "--no-resolve")
+    plan = command(*by_key, "--plan")
     assert "keys      2" in plan
-    assert "2 keys in 1 full-row" in command("delete-keys", table_name, "--keys", str(keys), *place)
+    assert "lane      keys: the rows are not looked up (as requested)" in plan
+    assert "2 keys in 1 full-row" in command(*by_key)
     assert json.loads(command("read", table_name, *place, "--json")) == [
         {"id": 1, "name": "a"},
         {"id": 3, "name": None},
@@ -150,6 +155,38 @@ def test_delete_keys_and_read_from_the_shell(
     assert [row["id"] for row in json.loads(command("read", table_name, *place, "--json"))] == [1]
     result = runner.invoke(app, ["delete-keys", table_name, "--keys", str(names), "--key", "other", *place])
     assert isinstance(result.exception, rd.InputError)
+    keys.write_text("id\n1\n9\n")
+    told = command("delete-keys", table_name, "--keys", str(keys), *place)
+    assert told.startswith("2 keys: 1 rows deleted, snapshot ")
+    assert "  the rows were looked up: by default" in told
+    assert (
+        command("delete-keys", table_name, "--keys", str(keys), *place)
+        == "2 keys, and no row has one: nothing changed\n"
+    )
+
+
+def test_an_upsert_from_the_shell_looks_rows_up_and_ignores_old_changes(
+    spark: SparkSession, warehouse: Path, table_name: str, tmp_path: Path
+) -> None:
+    spark.sql(
+        f"CREATE TABLE {table_name} (id bigint, v string, seq int, gone boolean) USING iceberg "
+        "TBLPROPERTIES ('format-version'='3')"
+    )
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 'a', 5, false), (2, 'b', 5, false)")
+    changes = tmp_path / "changes.csv"
+    changes.write_text("id,v,seq,op\n1,old,4,U\n2,,6,D\n3,c,1,I\n")
+    place = ("--warehouse", str(warehouse))
+    words = ("upsert", table_name, "--changes", str(changes), "--key", "id", "--order-by", "seq", *place)
+    newer = (*words, "--delete-when", "op = 'D'", "--keep-newer", "--tombstones", "keep", "--tombstone-column", "gone")
+    assert "resolve: the old rows are looked up (keep_newer=True needs the old rows)" in command(*newer, "--plan")
+    assert command(*newer).startswith("3 keys, 1 changes ignored: 1 rows deleted, 1 rows inserted, snapshot ")
+    found = json.loads(command("read", table_name, "--json", *place))
+    rows = sorted((row["id"], row["v"], row["seq"], row["gone"]) for row in found)
+    assert rows == [(1, "a", 5, False), (2, None, 6, True), (3, "c", 1, False)]
+    assert command(*newer) == "3 changes are not newer than the rows in the table: nothing changed\n"
+    refused = runner.invoke(app, [*newer, "--no-resolve"])
+    assert isinstance(refused.exception, rd.InputError)
+    assert runner.invoke(app, [*words, "--tombstones", "some"]).exit_code == 2
 
 
 def test_a_line_that_is_not_json_is_named(

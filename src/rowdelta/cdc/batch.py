@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.cdc.maintenance_policy import count_equality_deletes
 from rowdelta.cdc.progress import BatchProgress
-from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, SKIP, Shape
+from rowdelta.cdc.records import AT, BAD, DELETED, EXTRA, HELPERS, ORDER, SKIP, UNSENT, Shape, refuse_unordered
+from rowdelta.encoding import choose_lane
 from rowdelta.iceberg import mark_commits
-from rowdelta.spark import move_to_session, quote
+from rowdelta.spark import Py4JError, move_to_session, quote
 from rowdelta.verbs import Upsert
 
 if TYPE_CHECKING:
@@ -37,27 +39,32 @@ def apply_batch(
     """
     started = time.monotonic()
     handle = table._handle  # noqa: SLF001 - a table's own stream
-    records = stream.records.read(move_to_session(handle.gateway, batch), _read_shape(stream, table))
+    shape = read_shape(stream, table)
+    records = stream.records.read(move_to_session(handle.gateway, batch), shape)
+    if shape.order:
+        records = refuse_unordered(records, shape)
     observed = Observation(f"rowdelta batch {mark.batch_id}")
-    counted = records.observe(
-        observed,
+    counts = [
         F.count_if(~F.col(EXTRA)).alias("records"),
         F.count_if(F.col(SKIP)).alias("skipped"),
         F.count_if(F.col(BAD).isNotNull()).alias("bad"),
         F.max(F.unix_micros(AT)).alias("newest"),
-    )
+    ]
+    numbers: dict[str, Any] = {}
+    counted = records.observe(observed, *counts)
     good = counted.where(F.col(BAD).isNull() & ~F.col(SKIP))
-    upsert = Upsert(handle, good.select(*_select_columns(good)), stream.rules, **stream.options)
+    rules = replace(stream.rules, unsent=F.col(UNSENT)) if UNSENT in good.columns else stream.rules
+    upsert = Upsert(handle, good.select(*_select_columns(good)), rules, **stream.options)
 
     def check() -> None:
-        if observed.get["bad"]:
+        numbers.update(_read_counts(observed) or records.agg(*counts).collect()[0].asDict())
+        if numbers["bad"]:
             # `observe` stops the filter: pushed down to the source, it would parse each record many times.
             bad = records.observe("rowdelta bad records", F.count("*").alias("all")).where(F.col(BAD).isNotNull())
-            stream.quarantine.store(bad, observed.get["bad"], mark, may_be_retry=may_be_retry)
+            stream.quarantine.store(bad, numbers["bad"], mark, may_be_retry=may_be_retry)
 
     with mark_commits(handle, mark.on_commit):
         result = upsert.execute_after(check)
-    numbers = observed.get
     return BatchProgress(
         mark.stream_id,
         mark.batch_id,
@@ -67,6 +74,10 @@ def apply_batch(
         bad=numbers["bad"],
         keys=result.keys,
         rows=result.rows_written,
+        inserted=result.rows_inserted,
+        updated=result.rows_updated,
+        deleted=result.rows_deleted,
+        ignored=result.changes_ignored,
         bytes=result.bytes_added,
         lag_seconds=_compute_lag(numbers["newest"]),
         debt=count_equality_deletes(table),
@@ -75,12 +86,43 @@ def apply_batch(
     )
 
 
-def _read_shape(stream: ChangeStream, table: Table) -> Shape:
+def _read_counts(observed: Observation) -> dict[str, Any]:
+    """Reads what was observed; empty if Spark found that a query has no rows, and dropped the observed part of it."""
+    try:
+        return observed.get
+    except Py4JError:
+        return {}
+
+
+def read_shape(stream: ChangeStream, table: Table) -> Shape:
+    """Reads what a reader needs to know about the table."""
     handle = table._handle  # noqa: SLF001 - a table's own stream
     schema, rule = handle.metadata.schema, handle.name_rule
     types = handle.column_types
     key = tuple(schema.find(name, rule).name for name in stream.rules.key)
-    return Shape(types, key, bool(stream.options.get("merge_schema")), stream.delete_when, rule)
+    by = stream.rules.order_by if stream.options.get("keep_newer") else ()
+    order = tuple(schema.find(str(name), rule).name for name in by)
+    return Shape(
+        types,
+        key,
+        bool(stream.options.get("merge_schema")),
+        stream.delete_when,
+        rule,
+        order,
+        takes_unsent=_looks_rows_up(stream, table),
+    )
+
+
+def _looks_rows_up(stream: ChangeStream, table: Table) -> bool:
+    """Whether a batch looks up the old rows, and replaces them as a whole."""
+    options = stream.options
+    lane = choose_lane(
+        table._handle.metadata.properties,  # noqa: SLF001 - a table's own stream
+        resolve=options.get("resolve"),
+        encoding=options.get("encoding"),
+        needs_rows="keep_newer=True" if options.get("keep_newer") else None,
+    )
+    return lane.resolves and options.get("columns") is None
 
 
 def _select_columns(good: DataFrame) -> list[Column]:

@@ -9,20 +9,23 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta._deprecated import rename_arguments
 from rowdelta._table import Table
+from rowdelta.cdc.batch import read_shape
 from rowdelta.cdc.debezium import Debezium
 from rowdelta.cdc.delta_feed import DeltaFeed
+from rowdelta.cdc.event_position import find_position_columns
 from rowdelta.cdc.maintenance_policy import ExpirePolicy, ResolvePolicy
 from rowdelta.cdc.op_column import OpColumn
 from rowdelta.cdc.progress import make_terminal_listeners
 from rowdelta.cdc.quarantine import Quarantine, name_quarantine
 from rowdelta.cdc.records import DELETED, ORDER, select_deletes
 from rowdelta.cdc.running_stream import RunningStream
-from rowdelta.change import check_frame, find_sources_outside
-from rowdelta.choices import ChangeFormat, Encoding, OnBad, Scope, Tie, check_choice
+from rowdelta.cdc.stream_checks import check_key_tells_partition, check_lane, check_own_order
+from rowdelta.change import check_frame
+from rowdelta.choices import ChangeFormat, Encoding, OnBad, Scope, Tie, Tombstones, check_choice
 from rowdelta.errors import InputError
 from rowdelta.iceberg import create_branch
 from rowdelta.spark import check_expression
-from rowdelta.verbs import ChangeRules
+from rowdelta.verbs import TOMBSTONE_COLUMN, ChangeRules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
 
     from rowdelta.cdc.progress import OnBatch
     from rowdelta.cdc.records import Records
-    from rowdelta.iceberg import TableHandle
 
 FORMATS: Final[dict[ChangeFormat, Records]] = {"changes": OpColumn(), "debezium": Debezium(), "delta": DeltaFeed()}
 
@@ -42,8 +44,8 @@ class ChangeStream:
 
     Examples:
         >>> stream = rd.cdc.stream(events, t, key="id", format="debezium")
-        >>> stream.rules.key, stream.records
-        (('id',), Debezium(value='value', key='key', time_unit=None, unknown_fields='bad', decimals='text'))
+        >>> stream.rules.key, stream.records == rd.cdc.Debezium()
+        (('id',), True)
     """
 
     source: DataFrame
@@ -112,6 +114,10 @@ def stream(
     scope: Scope = "auto",
     encoding: Encoding | None = None,
     merge_schema: bool = False,
+    resolve: bool | None = None,
+    keep_newer: bool = False,
+    tombstones: Tombstones = "drop",
+    tombstone_column: str = TOMBSTONE_COLUMN,
     stream_id: str | None = None,
     on_bad: OnBad = "fail",
     quarantine: str | None = None,
@@ -129,8 +135,8 @@ def stream(
         table: The table.
         key: The column or columns that identify a row.
         order_by: One or several values that grow from an older change of a key to a newer one. They order the changes
-            of one batch: an older change still wins if it arrives in a later batch. The formats `debezium` and `delta`
-            have their own order within a batch, and refuse another.
+            of one batch: an older change still wins if it arrives in a later batch, unless `keep_newer` is set. The
+            formats `debezium` and `delta` have their own order within a batch, and refuse another.
         format: `changes` (rows with the names of the table's columns), `debezium`, `delta` (Delta's change data feed),
             or `rd.cdc.OpColumn(...)`, `rd.cdc.JsonRows(...)`, `rd.cdc.Debezium(...)` or `rd.cdc.DeltaFeed()`.
         delete_when: Which changes delete their key, in addition to the deletes of the format.
@@ -141,6 +147,15 @@ def stream(
         encoding: As in `t.upsert()`.
         merge_schema: Add columns to the table that only the changes have. Fields of Debezium's events have no types:
             add such a column with `ALTER TABLE`, and the stream fills it from its next batch on.
+        resolve: Whether to look up the old rows, as in `t.upsert()`. If not, their keys are written, which costs no
+            scan, and the policies below decide when they are resolved.
+        keep_newer: Ignore a change that is not newer than the row in the table, so that batches may arrive in any
+            order. `order_by` names the columns of the table that keep the order of changes. With `debezium`, they keep
+            positions in the log of the database, such as `lsn`: see `rd.cdc.Debezium(position=...)`. A change
+            without a value in these columns is bad.
+        tombstones: With `keep`, a deleted key leaves a row, as in `t.upsert()`. Otherwise a change that is older than
+            the delete, but arrives in a later batch, brings the row back.
+        tombstone_column: The boolean column of the table that marks these rows.
         stream_id: The mark of the stream's commits; by default the id of Spark's query, which its checkpoint keeps. A
             new checkpoint needs a new one.
         on_bad: `fail` the batch at a bad record, or `quarantine` the record.
@@ -175,12 +190,8 @@ def stream(
             "merge_schema cannot add fields of Debezium's events to the table: they have no types",
             hint="ALTER TABLE ... ADD COLUMN adds one, also while the stream runs",
         )
-    if order_by is not None and isinstance(records, (Debezium, DeltaFeed)):
-        raise InputError(
-            "the format has its own order: with another one, a delete could count as older than what it deletes",
-            hint="remove order_by",
-        )
-    order = ORDER if order_by is None else order_by
+    check_own_order(records, is_ordered=order_by is not None, keep_newer=keep_newer)
+    order = ORDER if order_by is None and not keep_newer else order_by
     handle = table._handle  # noqa: SLF001 - a table's own stream
     handle.refresh()
     if delete_when is not None:
@@ -191,14 +202,16 @@ def stream(
     for name in rules.key:
         handle.find_column(name)  # a wrong name fails here, not in the first batch
     if scope == "partition" and isinstance(records, Debezium):
-        _check_key_tells_partition(handle, rules.key)
+        check_key_tells_partition(handle, rules.key)
+    newest = {"keep_newer": keep_newer, "tombstones": tombstones, "tombstone_column": tombstone_column}
+    check_lane(handle, rules, columns, resolve=resolve, encoding=encoding, **newest)
     policy, expiry = ResolvePolicy(resolve_every, max_debt, publish), ExpirePolicy(expire_every)
     expiry.check(table)
     target = _open_branch(table, branch)
     if publish is not None:
         target.metadata.head(publish)  # a missing branch fails here, not after some batches
     quarantine_table = name_quarantine(handle.full_name) if quarantine is None else quarantine
-    return ChangeStream(
+    changes = ChangeStream(
         source,
         target,
         records,
@@ -207,10 +220,20 @@ def stream(
         expiry,
         Quarantine(handle.spark, quarantine_table if on_bad == "quarantine" else None),
         stream_id,
-        {"columns": columns, "scope": scope, "encoding": encoding, "merge_schema": merge_schema},
+        {
+            "columns": columns,
+            "scope": scope,
+            "encoding": encoding,
+            "merge_schema": merge_schema,
+            "resolve": resolve,
+            **newest,
+        },
         [*make_terminal_listeners(), *([] if progress is None else [progress])],
         delete_when,
     )
+    if isinstance(records, Debezium):
+        find_position_columns(records.position, read_shape(changes, target), source.columns)
+    return changes
 
 
 def _find_reader(format: ChangeFormat | Records) -> Records:  # noqa: A002 - Spark's own word
@@ -226,16 +249,6 @@ def _combine_deletes(delete_when: str | Column | None) -> str | Column:
     if delete_when is None:
         return DELETED
     return F.col(DELETED) | select_deletes(delete_when)
-
-
-def _check_key_tells_partition(handle: TableHandle, key: Sequence[str]) -> None:
-    outside = find_sources_outside(handle, key)
-    if outside:
-        raise InputError(
-            f"a delete of Debezium holds only its key, which does not determine the partition: {handle.name} is "
-            f"partitioned by {', '.join(outside)}",
-            hint="remove scope, or add the column to the key",
-        )
 
 
 def _open_branch(table: Table, branch: str | None) -> Table:

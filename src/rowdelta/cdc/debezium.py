@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rowdelta.cdc.debezium_events import EventSteps
+from rowdelta.cdc.event_position import check_paths
 from rowdelta.cdc.json_values import check_notation
 from rowdelta.choices import DecimalNotation, TimeUnit, UnknownFields, check_choice
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.cdc.records import Shape
@@ -30,11 +33,17 @@ class Debezium:
         unknown_fields: Fields that the table does not have: `bad` refuses the record, `ignore` skips them.
         decimals: The notation of text in decimal columns: `text` of a number, or `base64` of its digits, which is
             Debezium's default. The scale is that of the table's column. Not needed if messages hold their schema.
+        position: Columns of the table that keep where a change was in the log of the database, and where it is in the
+            event: `source.` and a field, `ts_ms`, or `offset`, that of the message. `keep_newer=True` of
+            `rd.cdc.stream()` compares changes by such columns. A column that only its `order_by` names keeps the field
+            with the same name in `source`.
 
     Examples:
         >>> reader = rd.cdc.Debezium(time_unit="micros", unknown_fields="ignore")
         >>> rd.cdc.stream(events, t, key="id", format=reader).records == reader
         True
+        >>> rd.cdc.Debezium(position={"lsn": "source.lsn", "changed_at": "ts_ms"}).position["lsn"]
+        'source.lsn'
     """
 
     value: str = "value"
@@ -42,10 +51,12 @@ class Debezium:
     time_unit: TimeUnit | None = None
     unknown_fields: UnknownFields = "bad"
     decimals: DecimalNotation = "text"
+    position: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         check_choice("value of unknown_fields", self.unknown_fields, UnknownFields)
         check_notation(self.time_unit, self.decimals)
+        check_paths(self.position)
 
     @property
     def aside(self) -> tuple[str, ...]:

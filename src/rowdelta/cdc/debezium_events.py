@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from rowdelta.cdc.event_position import OFFSET, find_position_columns
 from rowdelta.cdc.json_source import CORRUPT, OPTIONS, JsonObject, check_fields, is_one_object, starts_object
 from rowdelta.cdc.json_values import JsonRow
 from rowdelta.cdc.records import (
@@ -17,6 +18,7 @@ from rowdelta.cdc.records import (
     ORDER,
     RAW,
     SKIP,
+    UNSENT,
     check_nulls,
     find_first_reason,
     write_row_as_json,
@@ -47,8 +49,8 @@ _SCHEMA: Final = f"fields array<struct<field string, fields array<{_COLUMN}>>>"
 # Debezium's placeholder for a large value of PostgreSQL that an update did not change.
 _UNAVAILABLE: Final = "__debezium_unavailable_value"
 _UNKNOWN_VALUE: Final = (
-    "the source did not send column {!r}, which the update did not touch: ALTER TABLE ... REPLICA IDENTITY FULL in "
-    "PostgreSQL makes the source send it"
+    "the source did not send column {!r}, which the update did not touch: resolve=True takes it from the old row, and "
+    "ALTER TABLE ... REPLICA IDENTITY FULL in PostgreSQL makes the source send it"
 )
 
 
@@ -60,13 +62,16 @@ class EventSteps:
         self._columns = columns
         self._shape = shape
         keys = T.StructType([shape.types[name] for name in shape.key])
-        self._rows = JsonRow(shape.types, reader.time_unit, reader.decimals)
+        self._positions = find_position_columns(reader.position, shape, columns)
+        apart = [column.name for column in self._positions]
+        self._row_types = T.StructType([column for column in shape.types.fields if column.name not in apart])
+        self._rows = JsonRow(self._row_types, reader.time_unit, reader.decimals)
         self._keys = JsonRow(keys, reader.time_unit, reader.decimals)
         self._after = JsonObject("after", F.col("event.after"), F.col("declared"))
         self._before = JsonObject("before", F.coalesce("event.before", "message_key"), F.col("declared"))
         self._new = {name: F.col(quote(f"new {name}")) for name in shape.types.names}
         self._old = {name: F.col(quote(f"old {name}")) for name in shape.key}
-        self._places = [name for name in ("offset",) if name in columns]
+        self._places = [name for name in (OFFSET,) if name in columns]
 
     def build(self) -> list[list[str | Column]]:
         """Returns all projections, in order."""
@@ -82,10 +87,11 @@ class EventSteps:
                 "*",
                 *(value.alias(f"new {name}") for name, value in self._rows.convert(self._after).items()),
                 *(value.alias(f"old {name}") for name, value in self._keys.convert(self._before).items()),
+                *(column.value.alias(f"new {column.name}") for column in self._positions),
             ],
             [
                 "*",
-                (F.col("tombstone") & ~self._has_message_key()).alias(SKIP),
+                (F.col("tombstone") & (~self._has_message_key() | self._has_no_order())).alias(SKIP),
                 F.when(~F.col("tombstone"), find_first_reason(*self._build_tests())).alias(BAD),
             ],
             *self._build_changes(),
@@ -133,6 +139,12 @@ class EventSteps:
             has_key &= value.isNotNull()
         return has_key
 
+    def _has_no_order(self) -> Column:
+        """Tests for a message that cannot be compared with the row in the table: a tombstone has no `source`."""
+        if not self._shape.order:
+            return F.lit(False)
+        return F.coalesce(*(self._new[name].cast("string") for name in self._shape.order)).isNull()
+
     def _build_tests(self) -> list[tuple[Column, str | Column]]:
         """Returns the tests that refuse a record, each with its reason; the most important come first."""
         op, shape, new, old = F.col("event.op"), self._shape, self._new, self._old
@@ -147,10 +159,15 @@ class EventSteps:
             *((writes & test, reason) for test, reason in self._rows.check(self._after, new)),
             *((deletes & test, reason) for test, reason in self._keys.check(self._before, old)),
         ]
+        names = F.json_object_keys(self._after.text)
+        for column in self._positions:
+            both = f"the row has a field {column.name!r}, and the column with that name keeps {column.path}"
+            tests += [(writes & F.array_contains(names, column.name), both), column.test(new[column.name])]
         if self._reader.unknown_fields == "bad":
-            tests += [(writes & test, reason) for test, reason in check_fields(self._after.text, shape.types)]
+            tests += [(writes & test, reason) for test, reason in check_fields(self._after.text, self._row_types)]
         tests += [
-            (writes & (new[name] == mark), _UNKNOWN_VALUE.format(name)) for name, mark in self._find_unavailable()
+            (writes & ~self._keeps_row(name) & (new[name] == mark), _UNKNOWN_VALUE.format(name))
+            for name, mark in self._find_unavailable()
         ]
         required = [*shape.key, *(name for name in shape.required if name not in shape.key)]
         tests += [(writes & test, reason) for test, reason in check_nulls(required, new)]
@@ -167,13 +184,28 @@ class EventSteps:
             if isinstance(column.dataType, type_)
         ]
 
+    def _keeps_row(self, name: str) -> Column:
+        """Tests for an update of a row whose old state can be looked up, so that it need not carry the column."""
+        if name in self._shape.key or not self._shape.takes_unsent:
+            return F.lit(False)
+        return (F.col("event.op") == "u") & ~self._has_new_key()
+
+    def _list_unsent(self) -> list[Column]:
+        """Lists the columns that a change does not carry, if they can be taken from the old row."""
+        marks = [(name, mark) for name, mark in self._find_unavailable() if name not in self._shape.key]
+        if not (marks and self._shape.takes_unsent):
+            return []
+        names = F.array(*(F.when(self._new[name] == mark, F.lit(name)) for name, mark in marks))
+        return [F.when(~F.col(DELETED), F.array_compact(names)).alias(UNSENT)]
+
     def _build_changes(self) -> list[list[str | Column]]:
         """Makes one change of each record, or two if an update changed the key of its row."""
         new, old, is_deleted = self._new, self._old, F.col(DELETED)
         moved = F.col(BAD).isNull() & (F.col("event.op") == "u") & self._has_new_key()
         deletes = F.col("tombstone") | F.coalesce(F.col("event.op") == _DELETE, F.lit(False))
         steps = F.when(moved, F.array(F.lit(True), F.lit(False))).otherwise(F.array(deletes))
-        values = {name: F.when(~is_deleted, value) for name, value in new.items()}
+        kept = [column.name for column in self._positions]
+        values = {name: value if name in kept else F.when(~is_deleted, value) for name, value in new.items()}
         values |= {name: F.when(is_deleted, old[name]).otherwise(new[name]) for name in self._shape.key}
         return [
             ["*", moved.alias("moved"), F.explode(steps).alias(DELETED)],
@@ -192,6 +224,7 @@ class EventSteps:
                 F.timestamp_micros(F.try_multiply(F.coalesce("place.ts_ms", "event.ts_ms"), F.lit(1000))).alias(AT),
                 SKIP,
                 F.coalesce(F.col("moved") & is_deleted, F.lit(False)).alias(EXTRA),
+                *self._list_unsent(),
             ],
         ]
 

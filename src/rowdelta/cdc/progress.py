@@ -27,6 +27,10 @@ class BatchProgress:
         bad: Records that were refused and are in quarantine.
         keys: Distinct keys.
         rows: Rows written.
+        inserted: New rows among them; None if the old rows were not looked up (`resolve=False`).
+        updated: Rows that replaced others; None if the old rows were not looked up.
+        deleted: Rows that were deleted; None if the old rows were not looked up.
+        ignored: Changes that were not newer than the row in the table (`keep_newer=True`).
         bytes: Bytes written, of rows and deletes.
         commits: Commits of this run so far.
         lag_seconds: The age of the newest change after its commit; None if changes have no time.
@@ -50,6 +54,10 @@ class BatchProgress:
     bad: int = 0
     keys: int = 0
     rows: int = 0
+    inserted: int | None = None
+    updated: int | None = None
+    deleted: int | None = None
+    ignored: int = 0
     bytes: int = 0
     commits: int = 0
     lag_seconds: float | None = None
@@ -72,6 +80,7 @@ class BatchProgress:
         if self.replayed:
             return f"batch {self.batch_id}: already in the table, skipped"
         parts = [f"{self.records:,} records", f"{self.keys:,} keys", f"{self.rows:,} rows", f"{self.bytes:,} bytes"]
+        parts += [f"{self.ignored:,} ignored"] if self.ignored else []
         parts += [f"{self.bad:,} bad"] if self.bad else []
         parts += [f"lag {self.lag_seconds:.0f} s"] if self.lag_seconds is not None else []
         parts += [f"debt {self.debt:,} deletes", "resolved"] if self.resolved else [f"debt {self.debt:,} deletes"]

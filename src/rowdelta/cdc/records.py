@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.cdc.value_checks import find_misfit
+from rowdelta.errors import InputError
 from rowdelta.spark import ANY_CASE, NameRule, quote
 from rowdelta.verbs import EXACT_TIMES
 
@@ -24,6 +25,8 @@ RAW: Final = "_rd_raw"
 AT: Final = "_rd_at"
 SKIP: Final = "_rd_skip"
 EXTRA: Final = "_rd_extra"
+# Columns that a change does not carry, by name; only records that may lack some have it.
+UNSENT: Final = "_rd_unsent"
 HELPERS: Final = (DELETED, ORDER, BAD, RAW, AT, SKIP, EXTRA)
 
 
@@ -36,6 +39,9 @@ class Shape:
         key: The columns that identify a row.
         grows: Whether columns are widened to the types of the changes.
         delete_when: The caller's predicate for deletes, in addition to those of the format.
+        names: When two names of columns are equal.
+        order: Columns of the table that changes are compared by, also with rows of the table; every change needs them.
+        takes_unsent: Whether values that a change does not carry are taken from the old row.
     """
 
     types: T.StructType
@@ -43,6 +49,8 @@ class Shape:
     grows: bool = False
     delete_when: str | Column | None = field(default=None, compare=False)  # Spark's columns cannot be compared
     names: NameRule = ANY_CASE
+    order: tuple[str, ...] = ()
+    takes_unsent: bool = False
 
     @property
     def required(self) -> list[str]:
@@ -84,7 +92,8 @@ class Records(Protocol):
             Columns of the table, then `_rd_deleted` (the key is deleted), `_rd_order` (grows from change to change),
             `_rd_bad` (why the record is refused, else null), `_rd_raw` (the record as it arrived), `_rd_at` (the time
             of the change), `_rd_skip` (nothing to do, such as a tombstone) and `_rd_extra` (a second change from the
-            same record).
+            same record). If `shape.takes_unsent`, also `_rd_unsent`, where a change may lack columns: their names, as
+            an array.
 
         Examples:
             >>> from rowdelta.cdc.records import Shape
@@ -136,8 +145,28 @@ def check_values(frame: DataFrame, shape: Shape, deleted: Column) -> list[tuple[
             continue
         value = values[name] if isinstance(want, T.NumericType) else F.to_json(values[name])
         reason = F.concat(F.lit(f"column {name!r} is {want.simpleString()}, but the value is "), value)
-        tests.append((test if name in shape.key else ~deleted & test, reason))
+        tests.append((test if name in (*shape.key, *shape.order) else ~deleted & test, reason))
     return tests
+
+
+def refuse_unordered(records: DataFrame, shape: Shape) -> DataFrame:
+    """Refuses records without any value to order them by: compared with a row, they would count as older than it.
+
+    Raises:
+        InputError: The records do not have such a column.
+    """
+    nothing = F.lit(True)
+    for name in shape.order:
+        found = shape.names.find(name, records.columns)
+        if not found:
+            raise InputError(
+                f"the changes have no column {name!r}, which order_by compares with rows of the table",
+                hint=f"their columns are {', '.join(column for column in records.columns if column not in HELPERS)}",
+            )
+        nothing &= F.col(quote(found[0])).isNull()
+    reason = f"{' and '.join(shape.order)} is null, so the change cannot be compared with the row in the table"
+    unordered = F.when(~F.col(SKIP) & nothing, reason)
+    return records.withColumn(BAD, F.coalesce(F.col(BAD), unordered))
 
 
 def _widens(column: T.DataType, changes: T.DataType) -> bool:

@@ -152,7 +152,7 @@ class RunningStream:
         return expiry.expire(table)
 
     def _apply_with_retries(self, table: Table, batch: DataFrame, mark: BatchMark) -> BatchProgress:
-        """Applies a batch, and retries after a conflict: a batch that sets only some columns reads the table."""
+        """Applies a batch, and retries after a conflict: most batches look up the rows that they replace."""
         for _ in range(_TRIES - 1):
             try:
                 return apply_batch(self._stream, table, batch, mark, may_be_retry=self._is_first)

@@ -16,10 +16,14 @@ from rowdelta.cli.options import (
     Branch,
     Encoding,
     Isolation,
+    KeepNewer,
     Mode,
     PlanOnly,
+    ResolveLane,
     Scope,
     TableName,
+    TombstoneColumn,
+    Tombstones,
     app,
     check_rows_file,
     choice_option,
@@ -40,7 +44,7 @@ def upsert(
         str | None,
         typer.Option(
             help="Columns that grow from older changes to newer ones, separated by commas. They order the changes of "
-            "this file alone."
+            "this file alone, unless --keep-newer compares them with the table."
         ),
     ] = None,
     delete_when: Annotated[
@@ -55,14 +59,19 @@ def upsert(
     ] = False,
     scope: Scope = "auto",
     encoding: Encoding = None,
+    resolve: ResolveLane = None,
+    keep_newer: KeepNewer = False,
+    tombstones: Tombstones = None,
+    tombstone_column: TombstoneColumn = None,
     branch: Branch = "main",
     plan: PlanOnly = False,
     as_json: AsJson = False,
 ) -> None:
-    """Replace, insert and delete rows by key from a file of changes, without scanning the table."""
+    """Replace, insert and delete rows by key from a file of changes."""
     from rowdelta.cli.connect import open_table
     from rowdelta.cli.input_files import read_rows
-    from rowdelta.cli.run_operation import describe_upsert, run_operation
+    from rowdelta.cli.run_operation import describe_ignored, describe_upsert, run_operation
+    from rowdelta.verbs import TOMBSTONE_COLUMN
 
     target = open_table(table, place, branch)
     operation = target.upsert(
@@ -75,8 +84,12 @@ def upsert(
         scope=scope,
         encoding=encoding,
         merge_schema=merge_schema,
+        resolve=resolve,
+        keep_newer=keep_newer,
+        tombstones=tombstones or "drop",
+        tombstone_column=tombstone_column or TOMBSTONE_COLUMN,
     )
-    run_operation(operation, plan_only=plan, as_json=as_json, describe=describe_upsert, nothing="no changes")
+    run_operation(operation, plan_only=plan, as_json=as_json, describe=describe_upsert, nothing=describe_ignored)
 
 
 @app.command(
@@ -139,21 +152,22 @@ def delete_keys(
     ] = None,
     scope: Scope = "auto",
     encoding: Encoding = None,
+    resolve: ResolveLane = None,
     branch: Branch = "main",
     plan: PlanOnly = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the rows that have one of the keys in a file, without scanning the table."""
+    """Delete the rows that have one of the keys in a file."""
     from rowdelta.cli.connect import open_table
     from rowdelta.cli.input_files import read_rows
-    from rowdelta.cli.run_operation import describe_key_deletes, run_operation
+    from rowdelta.cli.run_operation import describe_key_deletes, describe_no_keys, run_operation
 
     target = open_table(table, place, branch)
     frame = read_rows(keys, target)
     operation = target.delete_keys(
-        frame, frame.columns if key is None else split_names(key), encoding=encoding, scope=scope
+        frame, frame.columns if key is None else split_names(key), encoding=encoding, scope=scope, resolve=resolve
     )
-    run_operation(operation, plan_only=plan, as_json=as_json, describe=describe_key_deletes, nothing="no keys")
+    run_operation(operation, plan_only=plan, as_json=as_json, describe=describe_key_deletes, nothing=describe_no_keys)
 
 
 @app.command(

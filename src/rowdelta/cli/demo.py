@@ -18,7 +18,7 @@ def demo(
         Path | None, typer.Option(help="A folder for the warehouse, which is kept; by default a temporary one.")
     ] = None,
 ) -> None:
-    """Run the main workflow on a small warehouse of its own: a stream of changes, queries, resolve, and a report."""
+    """Stream changes into two small tables, once for each way to delete by key, with queries and a report."""
     from rowdelta.cli.demo_run import run
 
     run(keep)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 ORDERS: Final = 2_000_000
-BATCHES: Final = 10
+BATCHES: Final = 8
 CHANGES: Final = 20_000
 STATUSES: Final = ("new", "paid", "shipped", "returned")
 _MOST: Final = ORDERS + BATCHES * CHANGES

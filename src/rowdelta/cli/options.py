@@ -147,6 +147,23 @@ Encoding = Annotated[
 Scope = Annotated[
     choices.Scope, choice_option(choices.Scope, "Where old rows are: `partition` of the new one, `global`, or auto.")
 ]
+ResolveLane = Annotated[
+    bool | None,
+    typer.Option(
+        "--resolve/--no-resolve",
+        help="Look up the old rows and delete them by position, or write their keys; by default the table decides.",
+    ),
+]
+KeepNewer = Annotated[
+    bool, typer.Option("--keep-newer", help="Ignore changes that are not newer than the row in the table.")
+]
+Tombstones = Annotated[
+    choices.Tombstones | None,
+    choice_option(choices.Tombstones, "With --keep-newer: `keep` a row for each deleted key, or `drop` it (default)."),
+]
+TombstoneColumn = Annotated[
+    str | None, typer.Option(help="The boolean column that marks the rows of deleted keys; `is_deleted` by default.")
+]
 Mode = Annotated[
     choices.Mode | None,
     choice_option(choices.Mode, "merge-on-read or copy-on-write; by default the table's property decides."),

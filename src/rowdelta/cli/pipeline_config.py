@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
@@ -56,9 +56,10 @@ class Pipeline:
         decimals: What text in decimal columns is: `text` of a number, or `base64`.
         unknown_fields: Fields that the table does not have: `bad`, or `ignore`; by default `ignore` for plain rows with
             a schema, and `bad` otherwise.
+        position: Columns of the table that keep positions of Debezium's events, such as `lsn: source.lsn`.
         every: Time between two batches; by default the stream applies what is available, then stops.
-        stream: Further arguments of `rd.cdc.stream()`: `order_by` (within a batch), `on_bad`, `branch`, `publish`,
-            `resolve_every`, ...
+        stream: Further arguments of `rd.cdc.stream()`: `order_by`, `keep_newer`, `resolve`, `on_bad`, `branch`,
+            `publish`, `resolve_every`, ...
     """
 
     table: str
@@ -74,8 +75,13 @@ class Pipeline:
     time_unit: TimeUnit | None = None
     decimals: DecimalNotation = "text"
     unknown_fields: UnknownFields | None = None
+    position: dict[str, str] = field(default_factory=dict)
     every: str | None = None
     stream: dict[str, Any] = field(default_factory=dict)
+
+    def override(self, arguments: dict[str, Any]) -> Pipeline:
+        """Replaces some arguments of the stream."""
+        return replace(self, stream={**self.stream, **arguments})
 
 
 def read_config(path: Path) -> Pipeline:

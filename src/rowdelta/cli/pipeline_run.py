@@ -149,8 +149,13 @@ def _format_option(value: Any) -> str:
 def _make_reader(pipeline: Pipeline) -> Records:
     if pipeline.format == "debezium":
         return Debezium(
-            time_unit=pipeline.time_unit, decimals=pipeline.decimals, unknown_fields=pipeline.unknown_fields or "bad"
+            time_unit=pipeline.time_unit,
+            decimals=pipeline.decimals,
+            unknown_fields=pipeline.unknown_fields or "bad",
+            position=pipeline.position,
         )
+    if pipeline.format == "changes" and pipeline.position:
+        raise InputError("position is for format: debezium", hint="plain rows have their order in a column: order_by")
     if pipeline.format == "changes":
         return JsonRows(
             pipeline.source.schema,

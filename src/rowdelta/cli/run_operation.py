@@ -77,7 +77,7 @@ def run_operation(
     plan_only: bool,
     as_json: bool,
     describe: Callable[[ResultT], Iterable[str]] | None = None,
-    nothing: str = "no rows",
+    nothing: str | Callable[[ResultT], str] = "no rows",
 ) -> None:
     """Prints the plan of an operation, or runs it and describes the result.
 
@@ -86,13 +86,13 @@ def run_operation(
         plan_only: Print only its plan.
         as_json: One JSON document instead of text.
         describe: Describes the result in lines; by default by its numbers of rows.
-        nothing: What to print if nothing changed, such as `no keys`.
+        nothing: Why nothing changed, such as `no rows`, or what finds the reason.
     """
     result = plan_or_execute(operation, plan_only=plan_only, as_json=as_json)
     if result is None:
         return
     if result.snapshot_id is None:
-        typer.echo(f"{nothing}: nothing changed")
+        typer.echo(f"{nothing if isinstance(nothing, str) else nothing(result)}: nothing changed")
     else:
         for line in _describe_rows(result) if describe is None else describe(result):
             typer.echo(line)
@@ -105,20 +105,39 @@ def _describe_rows(result: Result) -> list[str]:
 
 
 def describe_key_deletes(result: DeleteKeysResult) -> list[str]:
-    """Describes a delete by key: its keys, their encodings and the reasons."""
+    """Describes a delete by key: its keys, their encodings and the reasons; or the rows, if they were looked up."""
+    if result.resolved:
+        return [f"{result.keys:,} keys: {_describe_rows(result)[0]}", _describe_lane(result)]
     line = f"{_describe_keys(result)} ({result.bytes_added:,} bytes), snapshot {result.snapshot_id}"
     return [line, *(f"  {reason}" for reason in result.reasons)]
 
 
 def describe_upsert(result: UpsertResult) -> list[str]:
     """Describes an upsert: its keys and rows, their encodings and the reasons."""
-    if not result.encodings:  # only some columns: it ran as a merge, which counts rows
-        return _describe_rows(result)
+    if result.resolved:
+        ignored = f", {result.changes_ignored:,} changes ignored" if result.changes_ignored else ""
+        return [f"{result.keys:,} keys{ignored}: {_describe_rows(result)[0]}", _describe_lane(result)]
     line = (
         f"{_describe_keys(result)}, of which {result.keys_deleted:,} are deleted; {result.rows_written:,} "
         f"rows written ({result.bytes_added:,} bytes), snapshot {result.snapshot_id}"
     )
     return [line, *(f"  {reason}" for reason in result.reasons)]
+
+
+def describe_ignored(result: UpsertResult) -> str:
+    """Describes an upsert that changed nothing."""
+    if result.changes_ignored:
+        return f"{result.changes_ignored:,} changes are not newer than the rows in the table"
+    return f"{result.keys:,} keys to delete, and no row has one" if result.keys else "no changes"
+
+
+def describe_no_keys(result: DeleteKeysResult) -> str:
+    """Describes a delete by key that changed nothing."""
+    return f"{result.keys:,} keys, and no row has one" if result.keys else "no keys"
+
+
+def _describe_lane(result: DeleteKeysResult | UpsertResult) -> str:
+    return f"  the rows were looked up: {', '.join(result.reasons)}"
 
 
 def _describe_keys(result: DeleteKeysResult | UpsertResult) -> str:

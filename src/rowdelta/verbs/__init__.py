@@ -6,7 +6,7 @@ from rowdelta.verbs.change_batch import EXACT_TIMES, ChangeRules
 from rowdelta.verbs.delete import Delete
 from rowdelta.verbs.delete_keys import DeleteKeys, DeleteKeysResult
 from rowdelta.verbs.merge import Merge
-from rowdelta.verbs.newest_rows import TOMBSTONE_COLUMN
+from rowdelta.verbs.newest_rows import TOMBSTONE_COLUMN, check_whole_rows, read_newest_rows
 from rowdelta.verbs.update import Update
 from rowdelta.verbs.upsert import Upsert
 from rowdelta.verbs.upsert_result import UpsertResult
@@ -22,4 +22,6 @@ __all__ = [
     "Update",
     "Upsert",
     "UpsertResult",
+    "check_whole_rows",
+    "read_newest_rows",
 ]

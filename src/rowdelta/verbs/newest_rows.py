@@ -102,6 +102,19 @@ def read_newest_rows(
     return NewestRows(handle, _find_order(handle, rules.order_by), column)
 
 
+def check_whole_rows(columns: Sequence[str] | None, rules: ChangeRules, *, keep_newer: bool) -> None:
+    """Refuses to compare or complete rows of which only some columns are set.
+
+    Raises:
+        InputError: The arguments contradict each other.
+    """
+    if columns is not None and (keep_newer or rules.unsent is not None):
+        named = "keep_newer=True" if keep_newer else "unsent="
+        raise InputError(
+            f"columns=[...] sets some columns of a row, and {named} replaces whole rows", hint="omit one of them"
+        )
+
+
 def _find_order(handle: TableHandle, order_by: Sequence[str | Column]) -> tuple[Field, ...]:
     schema, rule = handle.metadata.schema, handle.name_rule
     names = [column.name for column in schema.fields]

@@ -102,10 +102,11 @@ def find_unsent(batch: ChangeBatch, changes: DataFrame) -> UnsentValues | None:
     Raises:
         InputError: A name is not a column of the table, or belongs to the key.
     """
-    rows = changes.select(F.explode(UNSENT).alias("name")).distinct().collect()
-    if not rows:
+    # One row in any case: Spark drops a plan that turns out empty, and with it what a stream observes of its records.
+    found = changes.agg(F.collect_set(UNSENT).alias("names")).collect()[0]["names"]
+    names = tuple(sorted({name for some in found for name in some}))
+    if not names:
         return None
-    names = tuple(sorted(row["name"] for row in rows))
     columns = [column.name for column in batch.handle.metadata.schema.fields]
     unknown = [name for name in names if name not in columns]
     if unknown:

@@ -35,7 +35,7 @@ from rowdelta.iceberg import RowChange, stage_rows
 from rowdelta.merge import DELETED
 from rowdelta.spark import cache_frame, cache_frame_unless_source_cached, coalesce_by_size
 from rowdelta.verbs.change_batch import bind_changes, check_present, find_unknown_columns
-from rowdelta.verbs.newest_rows import TOMBSTONE_COLUMN, read_newest_rows
+from rowdelta.verbs.newest_rows import TOMBSTONE_COLUMN, check_whole_rows, read_newest_rows
 from rowdelta.verbs.partial_upsert import PartialUpsert
 from rowdelta.verbs.resolving_upsert import BYTES_PER_TASK, ResolvingUpsert
 from rowdelta.verbs.schema_evolution import plan_growth
@@ -72,6 +72,7 @@ class Upsert(Operation[UpsertResult]):
         tombstone_column: str = TOMBSTONE_COLUMN,
     ) -> None:
         check_frame(changes, "changes")
+        check_whole_rows(columns, rules, keep_newer=keep_newer)
         self._handle = handle
         self._changes = changes
         self._rules = rules.check_expressions(handle)
