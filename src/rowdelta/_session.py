@@ -92,7 +92,8 @@ def _make_start_settings(*, delta: bool) -> dict[str, str]:
         "spark.master": "local[*]",
         "spark.app.name": "rowdelta",
         "spark.jars.packages": ",".join(_list_packages(delta=delta)),
-        "spark.sql.extensions": ",".join([ICEBERG_EXTENSIONS, *([DELTA_EXTENSIONS] if delta else [])]),
+        # On Spark 3.5, Iceberg's rules fail on an UPDATE of a Delta table that Delta's rules have not replaced before.
+        "spark.sql.extensions": ",".join([*([DELTA_EXTENSIONS] if delta else []), ICEBERG_EXTENSIONS]),
         "spark.driver.memory": f"{_choose_driver_memory()}g",
         "spark.driver.host": "localhost",
         "spark.driver.bindAddress": "127.0.0.1",

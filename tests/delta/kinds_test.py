@@ -10,6 +10,7 @@ import pytest
 import rowdelta as rd
 from tests.support.delta_tables import delta_rows, iceberg_rows, log_actions
 from tests.support.oracle import assert_same_rows, rows
+from tests.support.spark_versions import SPARK_4_SYNTAX
 from tests.support.tables import set_properties, stored_files
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def test_partition_values_of_every_type_are_found_again(
     assert (result.data_files_removed, result.verified_rows) == (1, 12)
 
 
+@SPARK_4_SYNTAX
 def test_columns_that_delta_fills_itself_are_columns_like_others(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:

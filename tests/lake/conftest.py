@@ -41,3 +41,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.section("verbs by component and format version")
         for line in report.lines():
             terminalreporter.line(line)
+    if report is not None and report.requests:
+        terminalreporter.section("requests to storage and to the catalog")
+        for line in report.list_requests():
+            terminalreporter.line(line)

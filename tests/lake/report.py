@@ -29,6 +29,12 @@ class Report:
     """What was run, by the verb, the component and the format version."""
 
     outcomes: dict[tuple[str, str, int], Outcome] = field(default_factory=dict)
+    requests: dict[str, tuple[int, int]] = field(default_factory=dict)  # to storage and to the catalog, by verb
+
+    def list_requests(self) -> Iterator[str]:
+        """A line for each verb whose requests were counted."""
+        for verb, (storage, catalog) in sorted(self.requests.items()):
+            yield f"{verb:<24} {storage:>4} {catalog:>4}"
 
     def lines(self) -> Iterator[str]:
         """A line for each verb, and a column for each component, with both format versions and the mean seconds."""

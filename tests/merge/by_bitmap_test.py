@@ -218,6 +218,7 @@ def test_a_plan_is_made_where_threads_of_python_have_none_of_their_own_in_java(
     assert plan_during_job(gateway, lambda: 1, lambda: 2) == (1, 2)
 
 
+@pytest.mark.spark4("a session has tags only with Spark Connect")
 def test_the_plan_belongs_to_the_callers_jobs(spark: SparkSession, table_name: str) -> None:
     gateway, context = create(spark, table_name, "id bigint")._handle.gateway, spark.sparkContext
     context.setLocalProperty("spark.job.description", "mine")

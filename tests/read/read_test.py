@@ -15,6 +15,7 @@ import rowdelta as rd
 from rowdelta.encoding import FileContent
 from rowdelta.iceberg import ContentFile
 from rowdelta.iceberg.content_files import to_java
+from rowdelta.spark import RELEASE
 from tests.support.oracle import assert_same_ids, assert_same_rows, ids, rows
 from tests.support.shared_files import share_ids
 from tests.support.tables import EDV, VECTORS, append_ids, create, head, keys, one_file, plan_of, set_properties
@@ -239,7 +240,9 @@ def test_deletes_by_a_column_that_is_dropped_later_still_apply(
     spark.sql(f"ALTER TABLE {table_name} DROP COLUMN k")
     expected = [i for i in range(15) if i % 5 not in {1, 4} and (i % 5, i % 3) != (0, 0)] + [100]
     assert ids(table) == expected
-    assert_same_rows(table.read(), spark.table(table_name))
+    assert_same_rows(table.read(), [*((i, f"s{i % 3}") for i in expected[:-1]), (100, "s0")])
+    if RELEASE.spark >= (4, 0):  # before, Iceberg's own reader needs the column
+        assert_same_rows(table.read(), spark.table(table_name))
     # Iceberg 1.12 cannot read this any more: "multiple fields for name k".
     spark.sql(f"ALTER TABLE {table_name} ADD COLUMN k bigint")
     spark.sql(f"INSERT INTO {table_name} VALUES (101, 's0', 1)")

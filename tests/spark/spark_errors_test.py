@@ -245,6 +245,12 @@ def test_only_work_of_ours_keeps_the_log_quiet(spark: SparkSession, printed: Cal
     assert printed() == ""
     fail()
     assert "boom" in printed()
+
+
+@pytest.mark.spark4("PySpark writes no log of its own")
+def test_the_log_of_pyspark_is_not_quiet_after_work_of_ours(spark: SparkSession, printed: Callable[[], str]) -> None:
+    with quiet_tasks(spark):
+        pass
     with pytest.raises(AnalysisException):
         spark.sql("SELECT nowhere")
     assert "SQLQueryContextLogger" in printed()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import rowdelta as rd
+from rowdelta.spark import RELEASE
 from tests.support.oracle import assert_same_rows
 from tests.support.tables import EDV, create, head
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 COLUMNS = "id bigint, region string, amount int, info struct<a: int, b: string>"
 GONE = (3, 4, 17)
 MODES = ("write.delete.mode", "write.update.mode", "write.merge.mode")
+# On Spark 3.5, Iceberg cannot copy rows with ids for a DELETE with a correlated subquery.
+PLAIN_MODE = "copy-on-write" if RELEASE.spark >= (4, 0) else "merge-on-read"
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def make_pair(spark: SparkSession) -> Pair:
         "cast(id * 10 as int) amount",
         "named_struct('a', cast(id as int), 'b', cast(id as string)) info",
     )
-    for namespace, properties, mode in ((pair.live, EDV, "merge-on-read"), (pair.plain, {}, "copy-on-write")):
+    for namespace, properties, mode in ((pair.live, EDV, "merge-on-read"), (pair.plain, {}, PLAIN_MODE)):
         spark.sql(f"CREATE NAMESPACE lake.{namespace}")
         name = f"lake.{namespace}.orders"
         create(spark, name, COLUMNS, properties={**properties, **dict.fromkeys(MODES, mode)})

@@ -167,7 +167,8 @@ def test_the_command_line_refuses_them_too(warehouse: Path, table: rd.Table, tmp
 def test_values_of_python_are_set_as_they_are(spark: SparkSession, table_name: str) -> None:
     kinds = "i int, l bigint, d double, b boolean, m decimal(38,2), day date, ts timestamp, ntz timestamp_ntz, x binary"
     created = create(spark, table_name, f"id int, {kinds}, n string")
-    spark.sql(f"INSERT INTO {table_name} (id, n) VALUES (1, 'gone'), (2, 'kept')")
+    nulls = ", ".join(["null"] * len(kinds.split(", ")))
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, {nulls}, 'gone'), (2, {nulls}, 'kept')")
     values: dict[str, Any] = {
         "i": 5,
         "l": 2**40,

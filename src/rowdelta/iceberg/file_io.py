@@ -13,6 +13,7 @@ from rowdelta.spark import Py4JJavaError, run_in_pool
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from rowdelta.iceberg.shared_files import SharedFiles
     from rowdelta.spark import Gateway
 
 X = TypeVar("X")
@@ -23,6 +24,7 @@ log: Final = logging.getLogger("rowdelta")
 # first. Bytes are sent as base64, so this many fit into one part. Large data goes through a file.
 PIECE: Final = 6_000
 _LARGE: Final = 50 * PIECE
+_READ_WHOLE: Final = 64 << 10  # a range of such a file takes as long as the whole file
 _LISTS: Final = "org.apache.iceberg.io.SupportsPrefixOperations"
 _LISTS_ANY_PREFIX: Final = ("org.apache.iceberg.aws.s3.S3FileIO", "org.apache.iceberg.gcp.gcs.GCSFileIO")
 
@@ -30,9 +32,10 @@ _LISTS_ANY_PREFIX: Final = ("org.apache.iceberg.aws.s3.S3FileIO", "org.apache.ic
 class FileIO:
     """The table's own FileIO, for the small files that Python reads and writes itself."""
 
-    def __init__(self, io: Any, gateway: Gateway | None = None) -> None:
+    def __init__(self, io: Any, gateway: Gateway | None = None, shared_files: SharedFiles | None = None) -> None:
         self._io = io
         self._gateway = gateway
+        self._shared_files = shared_files
 
     @property
     def class_name(self) -> str:
@@ -46,10 +49,19 @@ class FileIO:
         except Py4JJavaError as error:
             raise _make_read_error(path, error) from error
 
-    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        """Reads a file's bytes, or a range of them; a range beyond the end is an error."""
+    def read(self, path: str, offset: int = 0, length: int | None = None, *, size: int | None = None) -> bytes:
+        """Reads a file's bytes, or a range of them; a range beyond the end is an error.
+
+        Args:
+            path: The file.
+            offset: Where the range begins.
+            length: How long it is; by default, it ends with the file.
+            size: The size of a small file that is read several times: all of it is read at once, and kept for a while.
+        """
+        shared = self._shared_files
         try:
-            stream = self._io.newInputFile(path).newStream()
+            opened = self._io.newInputFile(path) if shared is None or size is None else shared.open(path, size)
+            stream = opened.newStream()
             try:
                 if offset:
                     stream.seek(offset)
@@ -170,7 +182,7 @@ class FileSource:
 
     def read(self, offset: int, length: int) -> bytes:
         """Reads the bytes of a range."""
-        return self._io.read(self.path, offset, length)
+        return self._io.read(self.path, offset, length, size=self.size if self.size <= _READ_WHOLE else None)
 
 
 def read_in_pieces(stream: Any, length: int | None = None) -> bytes:

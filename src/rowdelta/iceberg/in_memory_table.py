@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from rowdelta.iceberg.shared_files import remember_listing
 from rowdelta.spark import make_spark_table, read_relation
 
 if TYPE_CHECKING:
@@ -21,8 +22,25 @@ def pin_to_branch(handle: TableHandle, metadata: Any) -> Any:
     The branch is named even if it is main: otherwise Spark's setting `spark.wap.branch` would select another.
     """
     iceberg, table = handle.gateway.iceberg, handle.java_table
+    if handle.shared_files is not None:
+        share_listing(handle, metadata)
     operations = iceberg.StaticTableOperations(metadata, table.io())
     return make_spark_table(handle.gateway, iceberg.BaseTable(operations, table.name())).copyWithBranch(handle.branch)
+
+
+def open_for_planning(handle: TableHandle) -> Any:
+    """Opens the table in its last state, for planning on the driver."""
+    if handle.shared_files is None:
+        return handle.java_table
+    share_listing(handle, handle.state.current)
+    return handle.shared_files.open_table(handle.state.current, handle.java_table.name())
+
+
+def share_listing(handle: TableHandle, metadata: Any) -> None:
+    """Lets Iceberg use the manifest list of the branch's head that Python has read."""
+    head = handle.snapshot()
+    if head is not None and head.manifest_list is not None:
+        remember_listing(handle.gateway, metadata, head.id, handle.manifests.read_bytes(head.manifest_list))
 
 
 def make_static_table(handle: TableHandle, document: MetadataDocument, listing: AvroFile) -> Any:

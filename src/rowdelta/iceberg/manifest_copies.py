@@ -30,6 +30,8 @@ def copy_listing(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[st
         schema["fields"].append(_FIRST_ROW_ID)
     records, next_row_id = [], 0
     for manifest in files.listing.records:
+        if only is not None and manifest.get("content") and not _may_apply(handle, manifest, only):
+            continue
         if manifest["manifest_path"] in hidden:
             copied = _copy_position_deletes(handle, manifest)
             if copied is not None:
@@ -43,6 +45,12 @@ def copy_listing(handle: TableHandle, files: SnapshotFiles, only: AbstractSet[st
                 records.append({**copied, "first_row_id": next_row_id if first_row_id is None else first_row_id})
             next_row_id += (manifest.get("added_rows_count") or 0) + (manifest.get("existing_rows_count") or 0)
     return replace(files.listing, schema=schema, records=records)
+
+
+def _may_apply(handle: TableHandle, manifest: dict[str, Any], only: AbstractSet[str]) -> bool:
+    """Whether a delete manifest has a delete that may apply to some data files."""
+    referenced = (entry.referenced_data_file for entry in handle.manifests.read_deletes(manifest))
+    return any(path is None or path in only for path in referenced)
 
 
 def _copy_position_deletes(handle: TableHandle, manifest: dict[str, Any]) -> dict[str, Any] | None:

@@ -34,6 +34,7 @@ class ManifestReader:
 
     def __init__(self, files: FileIO) -> None:
         self._files = files
+        self._lengths = LruCache[str, int]()
         self._entries = LruCache[str, list[Any]]()
         self._lacks_offsets = LruCache[str, bool]()
         self._bytes = LruCache[str, bytes](_CACHED_BYTES, len, _CACHED_BETWEEN)
@@ -41,7 +42,11 @@ class ManifestReader:
 
     def read(self, path: str) -> AvroFile:
         """Any Avro metadata file."""
-        return AvroFile.parse(path, self.read_bytes(path))
+        avro = AvroFile.parse(path, self.read_bytes(path))
+        for record in avro.records:
+            if "manifest_path" in record:  # it is a manifest list
+                self._lengths.put(record["manifest_path"], record["manifest_length"])
+        return avro
 
     def fetch(self, manifests: Iterable[dict[str, Any]], *, parsed: bool = False) -> None:
         """Reads manifests in parallel, up to the capacity of the cache.
@@ -62,7 +67,7 @@ class ManifestReader:
             room -= length
             if path not in self._bytes:
                 wanted.append(path)
-        for path, data in zip(wanted, run_in_parallel(self._files.read, wanted), strict=True):
+        for path, data in zip(wanted, run_in_parallel(self._read_file, wanted), strict=True):
             self._keep(path, data)
 
     @contextmanager
@@ -76,17 +81,20 @@ class ManifestReader:
 
     def after_change(self) -> None:
         """Removes most bytes, and entries that were not used recently. Call it after each change of the table."""
-        for cache in (self._entries, self._lacks_offsets, self._bytes):
+        for cache in (self._entries, self._lacks_offsets, self._bytes, self._lengths):
             cache.after_change()
 
     def read_bytes(self, path: str) -> bytes:
         """The bytes of a metadata file."""
         data = self._bytes.get(path)
         if data is None:
-            source = next((files for files in list(self._uncommitted) if path in files), self._files)
-            data = source.read(path)
+            uncommitted = next((files for files in list(self._uncommitted) if path in files), None)
+            data = self._read_file(path) if uncommitted is None else uncommitted.read(path)
             self._keep(path, data)
         return data
+
+    def _read_file(self, path: str) -> bytes:
+        return self._files.read(path, size=self._lengths.get(path))
 
     def _keep(self, path: str, data: bytes) -> None:
         if len(data) <= _CACHED_BYTES_EACH:

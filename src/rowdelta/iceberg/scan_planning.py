@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.errors import CommitConflictError, TableError
+from rowdelta.iceberg.in_memory_table import open_for_planning
 from rowdelta.iceberg.snapshot_reader import open_data_files
 from rowdelta.spark import JavaError, read_java_message, read_java_name, select_sql, where_sql
 
@@ -74,7 +75,7 @@ def _new_scan(handle: TableHandle, snapshot_id: int) -> Any:
         if any(handle.manifests.lacks_offsets(manifest) for manifest in manifests if manifest.get("content")):
             return open_data_files(handle, snapshot).newScan()
     # By the name of the branch: a scan by id would resolve the filter's columns in the snapshot's own schema.
-    return handle.java_table.newScan().useRef(handle.branch)
+    return open_for_planning(handle).newScan().useRef(handle.branch)
 
 
 def _iterate(handle: TableHandle, iterator: Any) -> Iterator[Any]:

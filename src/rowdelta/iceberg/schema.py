@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rowdelta.errors import InputError
-from rowdelta.spark import ANY_CASE, NameRule, quote_path, split_name
+from rowdelta.spark import ANY_CASE, NameRule, quote_path, quote_string, split_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,6 +93,22 @@ class Schema:
             f"no column {name!r} in the table",
             hint=f"its columns are {', '.join(column.name for column in self.fields)}",
         )
+
+
+def write_default_sql(column: dict[str, Any]) -> str | None:
+    """Writes what a column gets in a new row in SQL, from the JSON of the column; None if it has no default.
+
+    Examples:
+        >>> write_default_sql({"name": "n", "type": "int", "write-default": 5})
+        "'5'"
+        >>> write_default_sql({"name": "n", "type": "int"})
+    """
+    value, kind = column.get("write-default"), column["type"]
+    if value is None or not isinstance(kind, str):
+        return None
+    if kind == "binary" or kind.startswith("fixed"):
+        return f"unhex({quote_string(value)})"
+    return quote_string(str(value).lower() if isinstance(value, bool) else str(value))
 
 
 def make_ambiguous_name_error(name: str, columns: Sequence[str]) -> InputError:

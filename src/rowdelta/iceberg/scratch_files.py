@@ -9,7 +9,8 @@ import threading
 import uuid
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
-from urllib.parse import urlparse
+
+from rowdelta.iceberg.shared_files import is_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +33,7 @@ def find_scratch_folder(handle: TableHandle) -> str:
     if configured:
         return configured.rstrip("/")
     location = handle.metadata.location
-    if urlparse(location).scheme in {"", "file"} and str(handle.spark.sparkContext.master).startswith("local"):
+    if is_local(location) and str(handle.spark.sparkContext.master).startswith("local"):
         return _get_local_folder()
     return f"{location}/metadata"
 

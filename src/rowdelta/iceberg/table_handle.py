@@ -15,7 +15,9 @@ from rowdelta.iceberg.cache import LruCache
 from rowdelta.iceberg.file_io import FileIO
 from rowdelta.iceberg.load_errors import explain_load_error
 from rowdelta.iceberg.manifest_reader import ManifestReader
+from rowdelta.iceberg.schema import write_default_sql
 from rowdelta.iceberg.scratch_files import ScratchFiles
+from rowdelta.iceberg.shared_files import SharedFiles, is_local
 from rowdelta.iceberg.table_state import TableState, read_metadata_document, read_snapshot_document
 from rowdelta.iceberg.write_location import get_location_provider, may_refuse_location
 from rowdelta.spark import (
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 MAIN: Final = "main"
+CURRENT_DEFAULT: Final = "CURRENT_DEFAULT"  # by this name, Iceberg gives Spark 4 the default of a column
 _LIVE_FRAMES: Final = 2  # of the newest snapshot, and of one to compare it with
 
 
@@ -170,7 +173,12 @@ class TableHandle:
     @cached_property
     def io(self) -> FileIO:
         """Bytes of this table's files, through the table's own FileIO and so with its credentials."""
-        return FileIO(self.java_table.io(), self.gateway)
+        return FileIO(self.java_table.io(), self.gateway, self.shared_files)
+
+    @cached_property
+    def shared_files(self) -> SharedFiles | None:
+        """The small files that everything on the driver reads once; None if they are on this machine."""
+        return None if is_local(self.java_table.location()) else SharedFiles(self.gateway, self.java_table.io())
 
     @cached_property
     def manifests(self) -> ManifestReader:
@@ -184,9 +192,16 @@ class TableHandle:
 
     @property
     def column_types(self) -> StructType:
-        """The table's columns as a Spark schema."""
+        """The table's columns as a Spark schema, with the default of each as Spark 4 has it."""
         converted = self.gateway.iceberg.spark.SparkSchemaUtil.convert(self.java_table.schema())
-        return StructType.fromJson(json.loads(converted.json()))
+        types = StructType.fromJson(json.loads(converted.json()))
+        schema_id = self.document["current-schema-id"]
+        current = next(schema for schema in self.document["schemas"] if schema["schema-id"] == schema_id)
+        for column in current["fields"]:
+            default = write_default_sql(column)
+            if default is not None and column["name"] in types.names:
+                types[column["name"]].metadata.setdefault(CURRENT_DEFAULT, default)
+        return types
 
     @property
     def name_rule(self) -> NameRule:

@@ -8,10 +8,11 @@ An attempt that fails before that leaves no file behind.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from rowdelta.iceberg.file_io import FileIO
-from rowdelta.spark import JavaProxies
+from rowdelta.spark import JavaError, JavaProxies
 
 if TYPE_CHECKING:
     from rowdelta.iceberg.table_handle import TableHandle
@@ -48,7 +49,8 @@ class UncommittedMetadata:
         self._copies: list[str] = []
         self._gateway = gateway
         operations = handle.java_table.operations()
-        self.operations: Any = _override_io(gateway, operations, self._make_io(operations.io()))
+        storage = operations.io() if handle.shared_files is None else handle.shared_files.java_io
+        self.operations: Any = _override_io(gateway, operations, self._make_io(storage))
 
     def _make_io(self, storage: Any) -> Any:
         proxies, memory = JavaProxies(self._gateway), self._memory
@@ -93,7 +95,8 @@ class UncommittedMetadata:
         """Removes all files from memory: all objects of Iceberg's class share them."""
         for path in (*self.list_new(), *self._copies):
             if path in self:
-                self._memory.deleteFile(path)
+                with suppress(*JavaError):  # another thread may have removed its own copy of the same file
+                    self._memory.deleteFile(path)
         self._paths.clear()
         self._copies.clear()
 

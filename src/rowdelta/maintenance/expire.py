@@ -108,7 +108,7 @@ class Expire(Operation[ExpireResult]):
                 files = expire_own(self._handle, before, self._older_than, self._retain_last, folders)
         # Before anything else that may fail: no later call would find these files.
         removed = remove_files(self._handle, action, files.by_kind, self._progress, finish_anyway=True)
-        self._handle.refresh()
+        self._handle.take_current()  # the commit has just read it
         expiry = compare_documents(before, self._handle.read_whole_document())
         if expiry.snapshots:
             refresh_spark_cache(self._handle)

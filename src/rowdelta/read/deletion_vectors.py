@@ -100,8 +100,9 @@ def _measure_span(entry: DeleteEntry) -> tuple[int, int]:
 
 
 def _read(handle: TableHandle, neighbours: Sequence[DeleteEntry]) -> dict[str, BitMap64]:
-    first = _measure_span(neighbours[0])[0]
-    data = handle.io.read(neighbours[0].path, first, max(_measure_span(entry)[1] for entry in neighbours) - first)
+    first, last = _measure_span(neighbours[0])[0], max(_measure_span(entry)[1] for entry in neighbours)
+    source = handle.io.source(neighbours[0].path, neighbours[0].file_size_in_bytes)
+    data = source.read(first, last - first)
     vectors = {}
     for entry in neighbours:
         assert entry.referenced_data_file is not None

@@ -49,6 +49,10 @@ class JavaProxies:
         signature = method.type().changeReturnType(self._gateway.jvm.java.lang.Void.TYPE)
         return self._compose.foldArguments(method, observer.asType(signature))
 
+    def then(self, method: Any, convert: Any) -> Any:
+        """Makes a method that converts the result of a method by another method."""
+        return self._compose.filterReturnValue(method, convert)
+
     def override(
         self, interface: str, target: Any, own: Mapping[Signature, Any], returns_itself: Signature | None = None
     ) -> Any:

@@ -83,7 +83,7 @@ def underline_in_text(gateway: Gateway, text: str, start: int, end: int) -> str:
     context = gateway.jvm.org.apache.spark.sql.catalyst.trees.SQLQueryContext(
         some(line), some(position), some(start), some(end - 1), some(text), none, none
     )
-    return str(context.summary())
+    return str(context.summary()).replace("== SQL(", "== SQL (", 1)  # Spark 3.5 has no space there
 
 
 def substitute_variables(spark: SparkSession, text: str) -> str:

@@ -63,7 +63,9 @@ class Cluster:
     def list_executors(self) -> dict[str, int]:
         """Lists the processes of the executors, by Spark's id of each."""
         groups = {str(worker.process.pid) for worker in self.workers if worker.process is not None}
-        listed = subprocess.run(["ps", "-eo", "pid=,pgid=,args="], check=True, capture_output=True, text=True).stdout
+        listed = subprocess.run(
+            ["ps", "-ww", "-eo", "pid=,pgid=,args="], check=True, capture_output=True, text=True
+        ).stdout
         found: dict[str, int] = {}
         for line in listed.splitlines():
             pid, group, arguments = line.split(maxsplit=2)
