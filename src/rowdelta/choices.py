@@ -14,6 +14,8 @@ Tie: TypeAlias = Literal["error", "any"]
 Encoding: TypeAlias = Literal["equality-delete-vector", "full-row", "deletion-vector", "hash-map"]
 CompactStrategy: TypeAlias = Literal["binpack", "sort", "zorder"]
 
+Images: TypeAlias = Literal["all", "after"]
+
 SyncMode: TypeAlias = Literal["auto", "full", "incremental"]
 MetricsSource: TypeAlias = Literal["log", "footer"]
 SnapshotGranularity: TypeAlias = Literal["commit", "range"]
