@@ -15,6 +15,8 @@ Encoding: TypeAlias = Literal["equality-delete-vector", "full-row", "deletion-ve
 CompactStrategy: TypeAlias = Literal["binpack", "sort", "zorder"]
 
 Images: TypeAlias = Literal["all", "after"]
+OutputFormat: TypeAlias = Literal["table", "json", "jsonl"]
+OnGap: TypeAlias = Literal["error", "reload"]
 
 SyncMode: TypeAlias = Literal["auto", "full", "incremental"]
 MetricsSource: TypeAlias = Literal["log", "footer"]
