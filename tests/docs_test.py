@@ -82,7 +82,7 @@ def test_links_between_readme_and_pages_lead_somewhere() -> None:
 
 def shown_names() -> Iterator[tuple[str, Any]]:
     """Every name that the reference shows, with what it names; of a class also its public methods and properties."""
-    for page in ("api", "cdc", "delta", "encodings"):
+    for page in ("api", "cdc", "changes-feed", "delta", "encodings"):
         text = (DOCS / f"{page}.md").read_text(encoding="utf-8") + "\n"
         for name, lines in re.findall(r"^::: (\S+)\n((?: {4}.*\n)*)", text, re.MULTILINE):
             module, _, attribute = name.rpartition(".")

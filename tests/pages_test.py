@@ -47,6 +47,7 @@ STANDARD = "spark.sql(\"ALTER TABLE lake.db.orders UNSET TBLPROPERTIES ('write.d
 RUN = {
     "index.md": GIVEN,
     "changes.md": GIVEN,
+    "changes-feed.md": GIVEN,
     "equality-deletes.md": GIVEN + STANDARD,
     "sql.md": GIVEN,
     "cdc.md": GIVEN,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rowdelta._deprecated import rename_arguments, warn_deprecated
 from rowdelta.debt import Debt, DeleteDebt, advise, measure_debt
+from rowdelta.feed import ChangeRequest, read_changes
 from rowdelta.iceberg import TableHandle, list_delete_files
 from rowdelta.maintenance import (
     DEFAULT_MEMORY,
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from rowdelta.choices import CompactStrategy, Encoding, Isolation, Mode, Scope, Tie, Tombstones
+    from rowdelta.choices import CompactStrategy, Encoding, Images, Isolation, Mode, Scope, Tie, Tombstones
     from rowdelta.debt import TableAdvice
+    from rowdelta.feed import State
     from rowdelta.iceberg import TableMetadata
     from rowdelta.maintenance import OlderThan, OnProgress
 
@@ -159,6 +161,61 @@ class Table:
             if columns is None:
                 return frame
             return frame.select(*([columns] if isinstance(columns, str) else columns))
+
+    def changes(
+        self,
+        start: State | None = None,
+        end: State | None = None,
+        *,
+        columns: str | Sequence[str] | None = None,
+        where: str | Column | None = None,
+        key: str | Sequence[str] | None = None,
+        images: Images = "all",
+        net: bool = False,
+    ) -> DataFrame:
+        """Reads the change feed: the rows that changed between two states, over every kind of delete.
+
+        The frame has the table's columns, then `_change_type` (`insert`, `delete`, `update_preimage` or
+        `update_postimage`), `_commit_snapshot_id`, `_commit_timestamp` and `_change_ordinal`, the place of the commit
+        in the range. Rows have the schema of `end`. Only data files that were added, removed or got new deletes are
+        read. Compaction and resolve give no changes, nor do rows that are written again with the same values.
+
+        Args:
+            start: The older state, whose own changes are not returned: a snapshot id, a tag, or a time as in
+                `t.read()`. By default, the empty table.
+            end: The newer state; by default, the head of the branch.
+            columns: The columns to return, by name. A change of other columns alone is no change.
+            where: The rows to compare, as a SQL predicate or a Column: the feed of a table with only these rows.
+            key: The columns that identify a row. An update is found by the row's id on format version 3, if the update
+                kept it, and otherwise by the key: by default, the table's identifier fields. Without either, it is a
+                delete and an insert.
+            images: `all` rows of an update, or only the row `after` it.
+            net: Combine all commits of the range: at most one change of each row, and none if it changed back.
+
+        Raises:
+            InputError: `start` has expired, or is not an ancestor of `end`.
+
+        Examples:
+            >>> before = t.metadata.current_snapshot_id
+            >>> _ = t.update().set("amount", 0).where("status = 'void'").execute()
+            >>> _ = t.upsert(changes, key="id", order_by="seq", delete_when="op = 'D'").execute()
+            >>> feed = t.changes(before, key="id").drop("_commit_snapshot_id", "_commit_timestamp")
+            >>> feed.orderBy("_change_ordinal", "id", "_change_type").show()
+            +---+-------+------+----------------+---------------+
+            | id| status|amount|    _change_type|_change_ordinal|
+            +---+-------+------+----------------+---------------+
+            |  3|   void|   0.0|update_postimage|              0|
+            |  3|   void|  30.0| update_preimage|              0|
+            |  1|shipped|  10.0|update_postimage|              1|
+            |  1|    new|  10.0| update_preimage|              1|
+            |  2|    new|  20.0|          delete|              1|
+            |  7|    new|   5.0|          insert|              1|
+            +---+-------+------+----------------+---------------+
+        """
+        handle = self._handle
+        with translate_errors(handle.spark):
+            handle.refresh()
+            return read_changes(handle, start, end, ChangeRequest(columns, where, key, images, net))
 
     def view(self, name: str) -> DataFrame:
         """Creates a temporary view of the live rows. It stays current through every change by rowdelta.

@@ -15,6 +15,10 @@ Tombstones: TypeAlias = Literal["drop", "keep"]
 Encoding: TypeAlias = Literal["equality-delete-vector", "full-row", "deletion-vector", "hash-map"]
 CompactStrategy: TypeAlias = Literal["binpack", "sort", "zorder"]
 
+Images: TypeAlias = Literal["all", "after"]
+OutputFormat: TypeAlias = Literal["table", "json", "jsonl"]
+OnGap: TypeAlias = Literal["error", "reload"]
+
 SyncMode: TypeAlias = Literal["auto", "full", "incremental"]
 MetricsSource: TypeAlias = Literal["log", "footer"]
 SnapshotGranularity: TypeAlias = Literal["commit", "range"]

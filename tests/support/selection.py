@@ -16,7 +16,7 @@ from tests.support.sampling import ALL, SAMPLE, Factors, costs, factors_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_READS: Final = ("read", "view", "delete_files", "debt", "advise")
+_READS: Final = ("read", "changes", "view", "delete_files", "debt", "advise")
 LAKE: Final = "tests/lake"
 _executed: set[str] = set()  # verbs, by the test that is running
 _cases: Counter[str] = Counter()  # tests, by verb

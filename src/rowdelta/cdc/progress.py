@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -91,21 +91,21 @@ class BatchProgress:
 OnBatch = Callable[[BatchProgress], None]
 
 
-def report(progress: BatchProgress, listeners: list[OnBatch]) -> None:
+def report(progress: Any, listeners: Sequence[Callable[[Any], None]], source: str) -> None:
     """Reports progress to the log and every listener; one that fails does not stop the stream."""
-    log.info("stream %s, %s", progress.stream_id, progress)
+    log.info("%s, %s", source, progress)
     for listener in listeners:
         _call(progress, listener)
 
 
-def _call(progress: BatchProgress, listener: OnBatch) -> None:
+def _call(progress: Any, listener: Callable[[Any], None]) -> None:
     try:
         listener(progress)
     except Exception:
         log.exception("a progress listener failed")
 
 
-def make_terminal_listeners() -> list[OnBatch]:
+def make_terminal_listeners() -> list[Callable[[Any], None]]:
     """Returns a listener that prints a line for each batch, if stderr is a terminal."""
     if not sys.stderr.isatty():
         return []

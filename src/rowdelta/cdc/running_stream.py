@@ -164,7 +164,7 @@ class RunningStream:
 
     def _report(self, progress: BatchProgress) -> None:
         self.progress = [*self.progress[-99:], progress]
-        report(progress, self._stream.listeners)
+        report(progress, self._stream.listeners, f"stream {progress.stream_id}")
 
     def await_termination(self, timeout: int | None = None) -> bool:
         """Waits until the stream stops, or for some seconds; returns whether it has stopped.

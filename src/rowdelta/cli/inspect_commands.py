@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from rowdelta import choices
 from rowdelta.cli import puffin_report
 from rowdelta.cli.catalog_options import Place  # noqa: TC001 - typer reads it
-from rowdelta.cli.options import LOOK, AsJson, Branch, Snapshot, TableName, app, split_names
+from rowdelta.cli.options import LOOK, AsJson, Branch, Snapshot, TableName, app, choice_option, split_names
 from rowdelta.cli.output import print_json, print_rows
 
 
@@ -77,6 +78,53 @@ def read(
     opened = open_table(table, place, branch)
     frame = opened.read(where, wanted, snapshot_id=snapshot, timestamp=timestamp, tag=tag, check_deletes=check_deletes)
     show_frame(frame, limit, as_json=as_json)
+
+
+@app.command(
+    epilog="Example: `rowdelta changes db.orders --warehouse warehouse --from audit --key id --format jsonl`",
+    rich_help_panel=LOOK,
+)
+def changes(
+    table: TableName,
+    place: Place,
+    start: Annotated[
+        str | None, typer.Option("--from", help="The older state: a snapshot, tag or time. Default: the empty table.")
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", help="The newer state: a snapshot, tag or time. Default: the newest.")
+    ] = None,
+    columns: Annotated[str | None, typer.Option(help="Columns to show, separated by commas.")] = None,
+    where: Annotated[str | None, typer.Option(help="Rows to compare, as a SQL predicate.")] = None,
+    key: Annotated[str | None, typer.Option(help="Columns that identify a row, separated by commas.")] = None,
+    images: Annotated[
+        choices.Images, choice_option(choices.Images, "The rows of an update to show: all, or the one after it.")
+    ] = "all",
+    net: Annotated[bool, typer.Option("--net", help="Combine all commits: at most one change of each row.")] = False,
+    format: Annotated[  # noqa: A002 - the name of the option
+        choices.OutputFormat,
+        choice_option(choices.OutputFormat, "table, json (one document), or jsonl (all rows, one in a line)."),
+    ] = "table",
+    limit: Annotated[int, typer.Option(min=1, help="Rows to show at most; jsonl has no limit.")] = 20,
+    branch: Branch = "main",
+    as_json: AsJson = False,
+) -> None:
+    """Show which rows changed between two states of a table, over every kind of delete."""
+    from rowdelta.cli.connect import open_table
+    from rowdelta.cli.run_operation import print_lines, show_frame
+
+    frame = open_table(table, place, branch).changes(
+        start,
+        end,
+        columns=None if columns is None else split_names(columns),
+        where=where,
+        key=None if key is None else split_names(key),
+        images=images,
+        net=net,
+    )
+    if format == "jsonl" and not as_json:
+        print_lines(frame)
+    else:
+        show_frame(frame, limit, as_json=as_json or format == "json")
 
 
 @app.command(

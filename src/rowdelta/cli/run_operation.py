@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
+from pyspark.sql import functions as F  # noqa: N812
 
 from rowdelta.cli.connect import open_spark
 from rowdelta.cli.interrupts import finish_before_interrupt
@@ -50,6 +51,16 @@ def show_frame(frame: DataFrame, limit: int, *, as_json: bool) -> None:
         print_rows(rows, frame.columns)
     else:
         typer.echo("no rows" if frame.columns else "done")
+
+
+def print_lines(frame: DataFrame) -> None:
+    """Prints every row of a frame as a line of JSON. The rows are fetched in portions."""
+    from rowdelta.spark import quiet_tasks, translate_errors
+
+    with translate_errors(frame.sparkSession), quiet_tasks(frame.sparkSession):
+        lines = frame.select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"}))
+        for (line,) in lines.toLocalIterator(prefetchPartitions=True):
+            typer.echo(line)
 
 
 def show_plan(operation: Operation[Any], *, as_json: bool) -> None:

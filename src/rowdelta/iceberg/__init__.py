@@ -17,6 +17,7 @@ from rowdelta.iceberg.delete_index import (
     find_later_deletes,
     index_manifest_list,
     make_partition_key,
+    match_deletes,
 )
 from rowdelta.iceberg.expire import compare_documents, expire_all, expire_own, plan_expiry, select_own_files
 from rowdelta.iceberg.file_batches import find_live_deletes, find_live_paths
@@ -51,13 +52,14 @@ from rowdelta.iceberg.schema import Field, Schema, make_ambiguous_name_error
 from rowdelta.iceberg.skipping import build_skipping_filter, names_floats
 from rowdelta.iceberg.snapshot_contents import SnapshotFiles, read_listed_files, read_snapshot_files
 from rowdelta.iceberg.snapshot_reader import is_read_from_table, read_without_equality_deletes
-from rowdelta.iceberg.snapshots import Snapshot
+from rowdelta.iceberg.snapshots import SAME_ROWS, Snapshot
 from rowdelta.iceberg.staged_files import StagedFiles, stage_key_files, stage_rows
 from rowdelta.iceberg.table_handle import CommitMark, TableHandle
 from rowdelta.iceberg.table_update import TableUpdate, update_table
 from rowdelta.iceberg.whole_table_spec import ensure_unpartitioned_spec
 
 __all__ = [
+    "SAME_ROWS",
     "AvroFile",
     "ColumnMetrics",
     "CommitMark",
@@ -123,6 +125,7 @@ __all__ = [
     "make_ambiguous_name_error",
     "make_partition_key",
     "mark_commits",
+    "match_deletes",
     "may_be_live",
     "measure_scan",
     "names_floats",

@@ -134,6 +134,23 @@ def index_manifest_list(handle: TableHandle, listing: AvroFile) -> DeleteFileInd
     return DeleteFileIndex(handle.metadata, read_live_data(handle, manifests, deletes), deletes)
 
 
+def match_deletes(handle: TableHandle, files: SnapshotFiles, entries: Collection[DeleteEntry]) -> set[str]:
+    """Finds the paths of the data files of a snapshot to which some of its deletes may apply."""
+    wanted = {(entry.path, entry.content_offset) for entry in entries}
+    of_entries = {entry.manifest_path for entry in entries}
+    manifests = [manifest for manifest in files.listing.records if manifest["manifest_path"] in of_entries]
+    deletes = [
+        delete
+        for delete in read_live_deletes(handle, manifests)
+        if (delete.entry.path, delete.entry.content_offset) in wanted
+    ]
+    if not deletes:
+        return set()
+    handle.manifests.fetch(files.listing.records)
+    index = DeleteFileIndex(handle.metadata, read_live_data(handle, files.listing.records, deletes), deletes)
+    return {index.data[number].path for numbers in index.match_files() for number in numbers.tolist()}
+
+
 def find_later_deletes(
     handle: TableHandle, older: SnapshotFiles, newer: SnapshotFiles, paths: Collection[str]
 ) -> list[DeleteEntry]:

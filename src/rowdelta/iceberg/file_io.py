@@ -49,6 +49,13 @@ class FileIO:
         except Py4JJavaError as error:
             raise _make_read_error(path, error) from error
 
+    def exists(self, path: str) -> bool:
+        """Whether a file exists."""
+        try:
+            return bool(self._io.newInputFile(path).exists())
+        except Py4JJavaError as error:
+            raise _make_read_error(path, error) from error
+
     def read(self, path: str, offset: int = 0, length: int | None = None, *, size: int | None = None) -> bytes:
         """Reads a file's bytes, or a range of them; a range beyond the end is an error.
 

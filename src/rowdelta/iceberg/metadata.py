@@ -120,7 +120,9 @@ def parse_metadata(document: dict[str, Any], history: History | None = None) -> 
             location=document["location"],
             format_version=document["format-version"],
             last_sequence_number=document.get("last-sequence-number", 0),
-            schemas={i: Schema(i, read_fields(s)) for i, s in schemas.items()},
+            schemas={
+                i: Schema(i, read_fields(s), tuple(s.get("identifier-field-ids", ()))) for i, s in schemas.items()
+            },
             current_schema_id=document.get("current-schema-id", 0),
             specs={
                 s["spec-id"]: PartitionSpec(s["spec-id"], tuple(map(read_partition_field, s["fields"]))) for s in specs

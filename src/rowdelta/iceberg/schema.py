@@ -37,10 +37,11 @@ class Field:
 
 @dataclass(frozen=True)
 class Schema:
-    """One version of the columns."""
+    """One version of the columns. `identifier_ids` are the ids of the columns that identify a row, if declared."""
 
     id: int
     fields: tuple[Field, ...]
+    identifier_ids: tuple[int, ...] = ()
 
     @cached_property
     def by_id(self) -> dict[int, Field]:

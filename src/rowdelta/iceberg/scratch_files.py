@@ -61,10 +61,14 @@ class ScratchFiles:
         self._actions = 0
         self._registered = False
         self._lock = threading.Lock()
+        self._keeps = threading.local()
 
     def write(self, location: str, data: bytes, *, for_action: bool = False) -> None:
         """Writes a file once. It is removed when the process ends or, with `for_action`, when the action ends."""
+        for_action = for_action and not getattr(self._keeps, "all", False)
         with self._lock:
+            if not for_action:
+                self._action_files.discard(location)
             if location not in self._written:
                 self._files.write(location, data)
                 if not self._registered:
@@ -74,6 +78,16 @@ class ScratchFiles:
                 in_use.add(location)
                 if for_action:
                     self._action_files.add(location)
+
+    @contextmanager
+    def keep(self) -> Iterator[None]:
+        """Keeps every file that this thread writes in the block: for a frame that a user gets."""
+        before = getattr(self._keeps, "all", False)
+        self._keeps.all = True
+        try:
+            yield
+        finally:
+            self._keeps.all = before
 
     @contextmanager
     def action(self) -> Iterator[None]:

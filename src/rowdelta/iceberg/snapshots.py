@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 _READ_ONE_BY_ONE: Final = 32
+# In the summary of a snapshot that has the rows of its parent, although its operation is not `replace`: Iceberg's
+# validation, which looks for new deletes, must see the positions that a resolve adds.
+SAME_ROWS: Final = "rowdelta.same-rows"
 
 
 @dataclass(frozen=True)

@@ -57,11 +57,11 @@ class VectorManifests:
         manifests = self._handle.manifests
         listing = manifests.read(head["manifest-list"])
         self._files.add_copy(head["manifest-list"], manifests.read_bytes(head["manifest-list"]))
-        if not any(record["content"] and manifests.lacks_offsets(record) for record in listing.records):
+        if not any(record.get("content") and manifests.lacks_offsets(record) for record in listing.records):
             return None
         records = [
             self._make_manifest(record, self._fill_offsets(record["manifest_path"]))
-            if record["content"] and manifests.lacks_offsets(record)
+            if record.get("content") and manifests.lacks_offsets(record)
             else record
             for record in listing.records
         ]
@@ -80,7 +80,7 @@ class VectorManifests:
             return listing
         records, room = [], self._count_free_manifests(listing)
         for record in listing.records:
-            new = record["content"] and record["added_snapshot_id"] == snapshot["snapshot-id"]
+            new = record.get("content") and record["added_snapshot_id"] == snapshot["snapshot-id"]
             avro = self._handle.manifests.read(record["manifest_path"]) if new else None
             if avro is None or not any(map(_is_vector, avro.records)):
                 records.append(record)
@@ -131,7 +131,7 @@ class VectorManifests:
         no more than half of that number.
         """
         merged_at = int(self._handle.metadata.properties.get(_MERGED_AT, 100))
-        return merged_at // 2 - sum(bool(record["content"]) for record in listing.records)
+        return merged_at // 2 - sum(bool(record.get("content")) for record in listing.records)
 
     def _fill_offsets(self, path: str) -> AvroFile:
         avro = self._handle.manifests.read(path)
@@ -187,7 +187,7 @@ class VectorManifests:
         io, counts = self._files.operations.io(), {}
         try:
             manifests = iceberg.SnapshotParser.fromJson(json.dumps(snapshot)).deleteManifests(io)
-            for index, path in enumerate(record["manifest_path"] for record in records if record["content"]):
+            for index, path in enumerate(record["manifest_path"] for record in records if record.get("content")):
                 if path in expected:
                     reader = iceberg.ManifestFiles.readDeleteManifest(manifests.get(index), io, specs)
                     counts[path] = int(size(reader))

@@ -6,7 +6,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from rowdelta.change import FILE, POSITION, collect_positions_in, to_content_file, write_positions
-from rowdelta.iceberg import RowChange, Validation, build_row_filter
+from rowdelta.iceberg import SAME_ROWS, RowChange, Validation, build_row_filter
 from rowdelta.maintenance.conflict_checks import build_data_file_check, build_equality_delete_check, combine_checks
 from rowdelta.maintenance.verify import build_row_check
 from rowdelta.read import MAX_BROADCAST_BYTES, build_live_rows
@@ -108,5 +108,6 @@ def _stage(
         removed_deletes=[*written.replaced, *removed_deletes],
         removed_rows=[file.data_file for file in written.emptied],
         validation=validation,
+        summary={SAME_ROWS: "true"},
         operation="delete" if written.emptied and not written.deletes else None,
     )

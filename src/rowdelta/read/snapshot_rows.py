@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
@@ -17,7 +18,7 @@ from rowdelta.read.needed_deletes import find_needed_deletes
 from rowdelta.spark import make_frame_from_arrow, quote, select_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from collections.abc import Set as AbstractSet
 
     from pyspark.sql import Column, DataFrame
@@ -83,39 +84,111 @@ def build_live_rows(
         deletes: The equality deletes to apply; by default, all that may delete a row.
         as_bits: Whether to look keys up in a bitmap, where possible, rather than join with them.
     """
-    schema = handle.metadata.schemas[schema_id]
-    check_names(handle, schema_id, ("_spec_id", "_partition", *metadata_columns))
     deletes = find_needed_deletes(handle, files, only) if deletes is None else deletes
-    keys = {field_id for entry in deletes for field_id in entry.equality_ids}
-    specs = [handle.metadata.specs[spec_id] for spec_id in {entry.spec_id for entry in deletes}]
-    sources = {part.source_id for spec in specs for part in spec.fields if part.transform != "void"}
-    dropped = [_find_dropped_key(handle, field_id) for field_id in sorted(keys - set(schema.by_id))]
-    dropped_sources = [_find_dropped(handle, field_id) for field_id in sorted(sources - keys - set(schema.by_id))]
-    shadow_rows = read_without_equality_deletes(handle, files, schema_id, [*dropped, *dropped_sources], only)
-    every, files = files.equality_deletes, replace(files, equality_deletes=deletes)
-    columns = [column.name for column in schema.fields]
-    places = [f"_spec_id AS {SPEC}", *([f"_partition AS {PARTITION}"] if shadow_rows.partition_names else [])]
-    if not every:
+    stored = _StoredRows(handle, files, schema_id, metadata_columns, only=only, deletes=deletes)
+    joins = stored.build_joins(deletes, as_bits=as_bits)
+    return LiveRows(stored.rows, stored.columns, joins, stored.frame, stored.prepare)
 
-        def select_plain(rows: DataFrame) -> DataFrame:
-            return select_stored(rows, schema.fields, [*places, *metadata_columns])
 
-        return LiveRows(select_plain(shadow_rows.frame), columns, [], shadow_rows.frame, select_plain)
-    young = files.list_young_files(handle) if files.equality_deletes else []
-    keys_dropped = [quote(column.name) for column in dropped]
-    age = _write_age_sql(handle, files, young)
+def find_deleted_rows(
+    handle: TableHandle,
+    files: SnapshotFiles,
+    schema_id: int,
+    metadata_columns: tuple[str, ...],
+    *,
+    only: AbstractSet[str],
+    hit_by: tuple[DeleteEntry, ...],
+    unless: tuple[DeleteEntry, ...],
+    more_manifests: Sequence[dict[str, Any]] = (),
+) -> DataFrame:
+    """Finds the rows of a snapshot that some equality deletes delete, and others do not; each row once.
 
-    def prepare(rows: DataFrame) -> DataFrame:
-        rows = select_stored(rows, schema.fields, [*keys_dropped, *places, age, *metadata_columns])
-        return _with_file_ages(handle, rows, young) if _FILE in rows.columns else rows
+    Args:
+        handle: The table.
+        files: The snapshot; its position deletes apply.
+        schema_id: The schema to read with.
+        metadata_columns: Metadata columns to read as well.
+        only: The data files to read.
+        hit_by: The deletes whose rows are wanted.
+        unless: Deletes whose rows are not wanted.
+        more_manifests: The manifests of `unless` that the snapshot does not have, as records of a manifest list.
+    """
+    stored = _StoredRows(handle, files, schema_id, metadata_columns, only=only, deletes=(*hit_by, *unless))
+    rows = stored.rows
+    for keys in stored.build_joins(unless, more_manifests):
+        rows = keys.remove_from(rows, MAX_BROADCAST_BYTES)
+    return keep_hits(rows, stored.build_joins(hit_by))
 
-    rows = prepare(shadow_rows.frame)
-    by_id = schema.by_id | {column.id: column for column in dropped}
-    builder = DeletedKeysBuilder(
-        handle, files, by_id, rows, shadow_rows.partition_names, ages_matter=bool(young), as_bits=as_bits
-    )
-    builder.check_scopes(every)
-    return LiveRows(rows, columns, builder.build(), shadow_rows.frame, prepare)
+
+def keep_hits(rows: DataFrame, joins: Sequence[DeletedKeys | KeyBits]) -> DataFrame:
+    """Selects the rows that at least one join hits, each once."""
+    hits = []
+    for keys in joins:
+        hits.append(keys.keep_in(rows, MAX_BROADCAST_BYTES))
+        rows = keys.remove_from(rows, MAX_BROADCAST_BYTES)
+    return reduce(lambda one, other: one.unionAll(other), hits)
+
+
+class _StoredRows:
+    """The rows of a snapshot before equality deletes, and what the joins that apply some of them need."""
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        files: SnapshotFiles,
+        schema_id: int,
+        metadata_columns: tuple[str, ...],
+        *,
+        only: AbstractSet[str] | None,
+        deletes: tuple[DeleteEntry, ...],
+    ) -> None:
+        schema = handle.metadata.schemas[schema_id]
+        check_names(handle, schema_id, ("_spec_id", "_partition", *metadata_columns))
+        keys = {field_id for entry in deletes for field_id in entry.equality_ids}
+        specs = [handle.metadata.specs[spec_id] for spec_id in {entry.spec_id for entry in deletes}]
+        sources = {part.source_id for spec in specs for part in spec.fields if part.transform != "void"}
+        dropped = [_find_dropped_key(handle, field_id) for field_id in sorted(keys - set(schema.by_id))]
+        dropped_sources = [_find_dropped(handle, field_id) for field_id in sorted(sources - keys - set(schema.by_id))]
+        read = read_without_equality_deletes(handle, files, schema_id, [*dropped, *dropped_sources], only)
+        self._handle = handle
+        self._every = files.equality_deletes
+        self._files = replace(files, equality_deletes=deletes)
+        self._young = self._files.list_young_files(handle) if deletes else []
+        self._partition_names = read.partition_names
+        self._by_id = schema.by_id | {column.id: column for column in dropped}
+        self._fields = schema.fields
+        places = [f"_spec_id AS {SPEC}", *([f"_partition AS {PARTITION}"] if read.partition_names else [])]
+        self._more = [*places, *metadata_columns]
+        if self._every or deletes:
+            age = _write_age_sql(handle, self._files, self._young)
+            self._more = [*(quote(column.name) for column in dropped), *places, age, *metadata_columns]
+        self.columns = [column.name for column in schema.fields]
+        self.frame = read.frame
+        self.rows = self.prepare(read.frame)
+
+    def prepare(self, frame: DataFrame) -> DataFrame:
+        """Selects the table's columns, those that the joins need, and the metadata columns."""
+        rows = select_stored(frame, self._fields, self._more)
+        return _with_file_ages(self._handle, rows, self._young) if _FILE in rows.columns else rows
+
+    def build_joins(
+        self, deletes: tuple[DeleteEntry, ...], more_manifests: Sequence[dict[str, Any]] = (), *, as_bits: bool = False
+    ) -> list[DeletedKeys | KeyBits]:
+        """Builds the joins that apply some of the deletes."""
+        if not (self._every or deletes):
+            return []
+        listing = replace(self._files.listing, records=[*self._files.listing.records, *more_manifests])
+        builder = DeletedKeysBuilder(
+            self._handle,
+            replace(self._files, listing=listing, equality_deletes=deletes),
+            self._by_id,
+            self.rows,
+            self._partition_names,
+            ages_matter=bool(self._young),
+            as_bits=as_bits,
+        )
+        builder.check_scopes(self._every)
+        return builder.build()
 
 
 def _find_dropped_key(handle: TableHandle, field_id: int) -> Field:

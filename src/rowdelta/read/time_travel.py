@@ -100,13 +100,13 @@ def _find_snapshot(
             raise InputError(f"no tag {tag!r}", hint=f"the tags are {', '.join(sorted(tags)) or 'none'}")
         snapshot_id = tags[tag].snapshot_id
     if timestamp is not None:
-        return _find_snapshot_at(handle, timestamp)
+        return find_snapshot_at(handle, timestamp)
     snapshot = handle.snapshot(snapshot_id)
     assert snapshot is not None
     return snapshot
 
 
-def _find_snapshot_at(handle: TableHandle, timestamp: str | dt.datetime) -> Snapshot:
+def find_snapshot_at(handle: TableHandle, timestamp: str | dt.datetime) -> Snapshot:
     """Finds the snapshot that a branch had at a time.
 
     For main, the table's log has it, as for `TIMESTAMP AS OF`: snapshots that were rolled back later count, and those

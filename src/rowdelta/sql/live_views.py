@@ -52,6 +52,12 @@ class LiveViews:
             name = self._names[query] = self._create(self._spark.sql(query))
         return name
 
+    def make_frame_view(self, frame: DataFrame) -> str:
+        """Returns the view of a frame."""
+        name = self._create(frame)
+        self._names[name] = name
+        return name
+
     @staticmethod
     def _create(frame: DataFrame) -> str:
         name = f"__rowdelta_{uuid.uuid4().hex}"

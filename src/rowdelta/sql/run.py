@@ -17,6 +17,7 @@ from rowdelta.spark import (
     read_name_rule,
     substitute_variables,
 )
+from rowdelta.sql.change_tables import substitute_changes
 from rowdelta.sql.dml_statement import DmlStatement
 from rowdelta.sql.errors import locate_errors
 from rowdelta.sql.identifiers import read_reference
@@ -42,7 +43,8 @@ def sql(spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] 
 
     `Table.delete()`, `Table.update()` and `Table.merge()` run DELETE, UPDATE and MERGE of an Iceberg table. Any other
     statement that reads an Iceberg table with equality deletes sees the live rows. Where Iceberg would apply filters
-    wrongly, as in null partitions, Spark applies them. All other statements go to Spark as they are.
+    wrongly, as in null partitions, Spark applies them. `changes('lake.db.t', start, end)` in a FROM is the change feed,
+    as `Table.changes()` reads it. All other statements go to Spark as they are.
 
     Args:
         spark: The session; its current catalog and namespace apply.
@@ -59,6 +61,7 @@ def sql(spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] 
         InputError: The change is not possible for the table.
 
     Examples:
+        >>> before = t.metadata.current_snapshot_id
         >>> rd.sql(spark, "UPDATE lake.db.orders SET amount = 0 WHERE id = 4").select("rows_updated").show()
         +------------+
         |rows_updated|
@@ -71,6 +74,13 @@ def sql(spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] 
         +---+------+------+
         |  4|  paid|   0.0|
         +---+------+------+
+        >>> feed = "SELECT _change_type, id, amount FROM changes('lake.db.orders', :before, images => 'after')"
+        >>> rd.sql(spark, feed, {"before": before}).show()
+        +----------------+---+------+
+        |    _change_type| id|amount|
+        +----------------+---+------+
+        |update_postimage|  4|   0.0|
+        +----------------+---+------+
     """
     written = EditedText(substitute_variables(spark, text))
     statement = _parse(spark, written.text)
@@ -86,9 +96,11 @@ def sql(spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] 
     with closing(LiveViews(spark, as_stored=as_stored)) as views, locate_errors(spark, written, edited):
         if target is None:
             substitute_tables(spark, references, edited, views)
+            substitute_changes(spark, statement.node, edited, views)
             return spark.sql(edited.apply())
         check_syntax(spark, bound)
         substitute_tables(spark, references, edited, views)
+        substitute_changes(spark, statement.node, edited, views)
         named, opened = target
         change = DmlStatement(spark, statement, references, edited, named, opened)
         change.use_common_tables(views)
