@@ -44,7 +44,7 @@ def test_pyiceberg_reads_it(spark: SparkSession, table_name: str, version: int, 
 
 def test_duckdb_reads_it(spark: SparkSession, table_name: str) -> None:
     table = upsert_twice(spark, table_name, 2, "id")
-    with duckdb.connect() as database:
+    with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as database:
         try:
             database.execute("LOAD iceberg")
         except duckdb.Error as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rowdelta.merge.clauses import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, select_clauses
 from rowdelta.merge.condition import parse_on_condition
+from rowdelta.merge.integer_order import IntegerOrder
 from rowdelta.merge.key_deletion import KeyDeletion
 from rowdelta.merge.key_matches import DEAD, STALE, KeyMatches, read_old_values
 from rowdelta.merge.key_replacement import Replacement, replace_by_key
@@ -31,6 +32,7 @@ __all__ = [
     "STALE",
     "TABLE",
     "Clause",
+    "IntegerOrder",
     "KeyDeletion",
     "KeyMatches",
     "MergeSpec",

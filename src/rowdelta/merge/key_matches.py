@@ -168,8 +168,14 @@ def _collect_pairs(target: Target, wanted: WantedKeys, candidates: Candidates) -
     lookup, locator = candidates.lookup, candidates.locator
     if wanted.is_decided_by_lookup:
         assert lookup is not None
-        ids = [name for name in _name_columns(target, wanted) if name != SOURCE]
-        return lookup.find(locator.mark(candidates.rows, [*ids, lookup.key]))
+        ids = [name for name in _name_columns(target, wanted) if name not in {SOURCE, *wanted.details}]
+        order = wanted.order
+        if order is None:
+            return lookup.find(locator.mark(candidates.rows, [*ids, lookup.key]))
+        dead = [] if order.dead is None else [order.dead.alias(DEAD)]
+        pairs = lookup.find(locator.mark(candidates.rows, [*ids, lookup.key, *order.of_row, *dead]))
+        stale = order.find_stale(pairs, wanted.new_order)
+        return order.drop_old(pairs).append_column(STALE, pa.array(stale, pa.int32()))
     return collect_arrow(_join_pairs(target, wanted, candidates))
 
 

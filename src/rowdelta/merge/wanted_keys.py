@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
     from rowdelta.change import KeyInput
     from rowdelta.choices import Scope
     from rowdelta.iceberg import Field, TableHandle
+    from rowdelta.merge.integer_order import IntegerOrder
 
 TABLE: Final = "t"
 CHANGE: Final = "s"
@@ -44,6 +46,7 @@ class WantedKeys:
         columns: The columns of the key.
         deletes: Which changes delete their key: `none`, `all`, or `some`, those with `DELETED`.
         details: What is wanted of each row that is found, by name: values of `TABLE` and `CHANGE`.
+        order: How `STALE`, one of the details, is found without a join, if it can be.
     """
 
     matching: Matching
@@ -51,6 +54,7 @@ class WantedKeys:
     columns: tuple[Field, ...]
     deletes: Deletes
     details: Mapping[str, Column] = field(default_factory=dict)
+    order: IntegerOrder | None = None
 
     @cached_property
     def deleted_numbers(self) -> npt.NDArray[np.int64]:
@@ -71,9 +75,15 @@ class WantedKeys:
 
     @property
     def is_decided_by_lookup(self) -> bool:
-        """Whether the bitmap alone finds the rows, without a join."""
+        """Whether the bitmap alone finds the rows, and what is wanted of them, without a join."""
         lookup = self.keys.lookup
-        return lookup is not None and lookup.decides and not self.details
+        return lookup is not None and lookup.decides and (not self.details or self.order is not None)
+
+    @cached_property
+    def new_order(self) -> pa.Table:
+        """The order of the changes, for `order`."""
+        assert self.order is not None
+        return self.order.collect_new(self.matching.source)
 
     def drop_repeated_keys(self) -> WantedKeys:
         """Keeps one change of each key in the bitmap's table of changes."""
@@ -91,6 +101,7 @@ def bind_wanted_keys(
     *,
     deletes: Deletes,
     details: Mapping[str, Column] | None = None,
+    order: IntegerOrder | None = None,
     may_be_null: bool = True,
 ) -> WantedKeys:
     """Checks keys against a table, and collects them or their range.
@@ -103,6 +114,7 @@ def bind_wanted_keys(
         scope: With `partition`, only rows in the partition of their key match.
         deletes: Which changes delete their key.
         details: What is wanted of each row that is found, by name.
+        order: How `STALE` is found without a join, if it can be.
         may_be_null: Whether a key may be null.
     """
     bound = bind_keys(handle, changes, key, scope, keep=[name for name in changes.columns if name.startswith("__rd_")])
@@ -112,7 +124,7 @@ def bind_wanted_keys(
     on = _match_keys(handle, bound, has_null=has_null, in_partition=scope == "partition")
     matching = Matching(handle, bound.frame, on, (TABLE, CHANGE))
     keys = collect_source_keys(matching, bound.frame)
-    return WantedKeys(matching, keys, bound.columns, deletes, details or {})
+    return WantedKeys(matching, keys, bound.columns, deletes, details or {}, order)
 
 
 def _match_keys(handle: TableHandle, bound: KeyInput, *, has_null: bool, in_partition: bool) -> OnCondition:

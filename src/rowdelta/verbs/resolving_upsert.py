@@ -135,6 +135,7 @@ class ResolvingUpsert:
             self.scope,
             deletes="none" if self.rules.delete_when is None else "some",
             details=details,
+            order=None if self.newest is None else self.newest.compare_integers(batch),
             may_be_null=False,
         )
 
