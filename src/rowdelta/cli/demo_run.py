@@ -20,7 +20,7 @@ from rowdelta._table import table
 from rowdelta.cdc import Debezium, Shape, stream
 from rowdelta.cli.demo_orders import BATCHES, CHANGES, ORDERS, Model, write_batch
 from rowdelta.errors import RowDeltaError
-from rowdelta.spark import collect_arrow, run_sql
+from rowdelta.spark import collect_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -80,7 +80,7 @@ def _run_job(spark: SparkSession, folder: Path) -> None:
     typer.echo(f"Creating {KEYS} and {RESOLVED}: {ORDERS:,} orders each, format version 3")
     by_key = _create(spark, KEYS, "'write.delete.equality-vector.enabled'='true'")
     looked_up = _create(spark, RESOLVED, "'write.merge.mode'='merge-on-read'")
-    run_sql(spark, f"ALTER TABLE {RESOLVED} CREATE BRANCH before")
+    spark.sql(f"ALTER TABLE {RESOLVED} CREATE BRANCH before")
     typer.echo(f"\n{BATCHES} batches of {CHANGES:,} Debezium events (inserts, updates, deletes) arrive as files.")
     typer.echo("\nresolve: the old rows are looked up and deleted by position, so that every engine reads the table")
     resolve = _follow(spark, looked_up, inbox, folder / "resolve")
