@@ -94,8 +94,10 @@ def test_the_docs_list_every_table_property_with_its_default() -> None:
         properties.HASH_MAP_ENABLED: f"`{str(default.hash_map_enabled).lower()}`",
         properties.VECTOR_COMPRESSION: f"`{default.vector_compression}`",
         properties.DELETE_GRANULARITY: f"`{default.granularity}`",
+        properties.UPSERT_RESOLVE: "not set",
         properties.DELETE_STRATEGY: "not set",
     }
+    assert default.upsert_resolve is None
 
 
 def test_the_docs_give_the_limits_and_sizes_of_the_code() -> None:

@@ -183,13 +183,13 @@ def test_the_lane_follows_the_call_and_the_properties(spark: SparkSession, table
     def lane(**arguments: Any) -> str:
         return table.refresh().upsert(batch, "id", **arguments).plan().to_dict()["lane"]
 
-    assert lane() == "keys: the old rows are not looked up (table property write.upsert.resolve)"
+    assert lane() == "keys (table property write.upsert.resolve)"
     assert lane(resolve=True) == "resolve: the old rows are looked up (as requested)"
     spark.sql(f"ALTER TABLE {table_name} UNSET TBLPROPERTIES ('write.upsert.resolve')")
-    assert lane() == "keys: the old rows are not looked up (the table allows equality delete vectors)"
+    assert lane() == "keys (the table allows equality delete vectors)"
     spark.sql(f"ALTER TABLE {table_name} UNSET TBLPROPERTIES ('write.delete.equality-vector.enabled')")
     assert lane() == "resolve: the old rows are looked up (by default, so that every engine can read the table)"
-    assert lane(encoding="full-row") == "keys: the old rows are not looked up (encoding='full-row' was given)"
+    assert lane(encoding="full-row") == "keys (encoding='full-row' was given)"
     spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('write.upsert.resolve'='maybe')")
     with pytest.raises(rd.RowDeltaError, match=r"write.upsert.resolve has the value 'maybe'"):
         lane()

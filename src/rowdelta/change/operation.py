@@ -68,8 +68,8 @@ class Plan:
           key       id
           keys      3, of which 1 are deleted
           scope     global: the table has no partitions
-          lane      keys: the old rows are not looked up (the table allows equality delete vectors)
-          scan      none
+          lane      keys (the table allows equality delete vectors)
+          scan      none: the rows are not looked up
           encoding  equality-delete-vector: 3 keys of long column 'id' as a bitmap
     """
 

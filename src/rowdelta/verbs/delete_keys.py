@@ -126,8 +126,8 @@ class DeleteKeys(Operation[DeleteKeysResult]):
                 ("key", ", ".join(column.name for column in self._keys.columns)),
                 ("keys", f"{sum(counts):,}" if prepared.are_collected else "counted while they are written"),
                 ("scope", whole_table if self._keys.spec.is_unpartitioned else partitions),
-                ("lane", f"keys: the rows are not looked up ({lane.reason})"),
-                ("scan", "none"),
+                ("lane", f"keys ({lane.reason})"),
+                ("scan", "none: the rows are not looked up"),
                 *describe_encodings(prepared),
             ),
         )
