@@ -298,14 +298,15 @@ def test_a_branch_is_its_own(spark: SparkSession, table_name: str) -> None:
     )
 
 
+@pytest.mark.parametrize("limit", ["_MOST_ROWS_COLLECTED", "_MOST_FILES_LISTED"])
 @pytest.mark.parametrize("key", ["id", "s"])
 @pytest.mark.parametrize("version", [2, 3])
 def test_large_tables_aggregate_their_matches(
-    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, version: int, key: str
+    spark: SparkSession, table_name: str, monkeypatch: pytest.MonkeyPatch, *, version: int, key: str, limit: str
 ) -> None:
-    monkeypatch.setattr("rowdelta.change.target_rows._MOST_ROWS_COLLECTED", 5)
+    monkeypatch.setattr(f"rowdelta.change.target_rows.{limit}", 0)
     columns = "id bigint, s string, lsn int, is_deleted boolean"
-    table = create(spark, table_name, columns, version=version, properties=RESOLVES)
+    table = create(spark, table_name, columns, "bucket(2, id), s", version=version, properties=RESOLVES)
     for part in range(2):
         rows = [(number, f"s{number}", 5, False) for number in range(part, 12, 2)] + [(4, "s4", 5, None)]
         one_file(spark, rows, columns).writeTo(table_name).append()

@@ -131,9 +131,15 @@ class Target:
         )
 
 
-def open_target(handle: TableHandle) -> Target:
-    """Opens the newest snapshot of the handle's branch, and refuses one that cannot be changed safely."""
-    handle.refresh()
+def open_target(handle: TableHandle, *, refresh: bool = True) -> Target:
+    """Opens the newest snapshot of the handle's branch, and refuses one that cannot be changed safely.
+
+    Args:
+        handle: The table.
+        refresh: Whether to load its newest state; not if the caller has just done so.
+    """
+    if refresh:
+        handle.refresh()
     if handle.metadata.format_version < 2:  # noqa: PLR2004 - deletes came with version 2
         raise InputError(
             f"{handle.name} is of format version 1, which has no row-level deletes",

@@ -55,8 +55,11 @@ class KeyDeletion:
         )
 
     def execute(self) -> tuple[int, Replacement]:
-        """Deletes in one snapshot, and returns the number of distinct keys with what was committed."""
-        target = open_target(self.handle)
+        """Deletes in one snapshot, and returns the number of distinct keys with what was committed.
+
+        The caller has refreshed the table.
+        """
+        target = open_target(self.handle, refresh=False)
         with ExitStack() as caches:
             count, wanted = self._find_keys(caches)
             return count, replace_by_key(target, wanted, lambda *_: None)

@@ -81,8 +81,11 @@ class ResolvingUpsert:
         )
 
     def execute(self, check: Callable[[], None], started: float) -> UpsertResult:
-        """Upserts in one snapshot; calls `check` once the changes have been computed, before anything is written."""
-        target = open_target(self.handle)
+        """Upserts in one snapshot; calls `check` once the changes have been computed, before anything is written.
+
+        The caller has refreshed the table.
+        """
+        target = open_target(self.handle, refresh=False)
         batch = self._bind()
         with ExitStack() as caches:
             caches.enter_context(translate_row_errors(REQUIRED_HINT))
