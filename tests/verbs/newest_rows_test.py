@@ -122,7 +122,7 @@ def test_the_order_is_that_of_order_by(
 
 
 def test_a_required_column_of_a_tombstone_keeps_the_value_of_the_delete(spark: SparkSession, table_name: str) -> None:
-    table = create(spark, table_name, "id bigint, v string NOT NULL, n int, lsn int, gone boolean")
+    table = create(spark, table_name, "id bigint, v string NOT NULL, n int, lsn int, gone boolean NOT NULL")
     batch = spark.sql("SELECT 1L id, 'last' v, 5 n, 3 lsn, 'D' op")
     options: dict[str, Any] = {"order_by": "lsn", "delete_when": "op = 'D'", "keep_newer": True, "tombstones": "keep"}
     table.upsert(batch, "id", tombstone_column="gone", **options).execute()

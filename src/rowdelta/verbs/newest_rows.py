@@ -73,6 +73,12 @@ class NewestRows:
             values[name] = store_typed_value(self.handle, column, F.col(name), have, want)
         return changes.withColumns(values)
 
+    def add_tombstone_column(self, changes: DataFrame) -> DataFrame:
+        """Adds the column for tombstones to changes that do not have it, so that the table may require it."""
+        if self.tombstone is None or self.handle.name_rule.find(self.tombstone, changes.columns):
+            return changes
+        return changes.withColumn(self.tombstone, F.lit(False))
+
     def bury(self, batch: ChangeBatch, changes: DataFrame) -> DataFrame:
         """Turns changes that delete into tombstones: rows with the key and its order, and nulls where possible."""
         if self.tombstone is None:

@@ -123,7 +123,8 @@ class ResolvingUpsert:
                 self._find_keys(batch, numbered)
 
     def _bind(self) -> ChangeBatch:
-        return bind_changes(self.handle, self.changes, self.rules)
+        changes = self.changes if self.newest is None else self.newest.add_tombstone_column(self.changes)
+        return bind_changes(self.handle, changes, self.rules)
 
     def _number(self, batch: ChangeBatch, changes: DataFrame) -> DataFrame:
         """Numbers changes; with the order of each as the table stores it, if it is compared with that of a row."""
