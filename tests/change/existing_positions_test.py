@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,9 +24,9 @@ def reads_of(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object], limi
     found: list[str] = []
     inner = FileIO.read
 
-    def counted(io: FileIO, path: str, offset: int = 0, length: int | None = None) -> bytes:
+    def counted(io: FileIO, path: str, offset: int = 0, length: int | None = None, **options: Any) -> bytes:
         found.extend([path] if path.endswith(".puffin") else [])
-        return inner(io, path, offset, length)
+        return inner(io, path, offset, length, **options)
 
     with monkeypatch.context() as patched:
         patched.setattr(FileIO, "read", counted)

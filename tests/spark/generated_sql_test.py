@@ -35,6 +35,7 @@ OF_USERS = {
     "change/assignments.py",
     "merge/condition.py",
     "verbs/update.py",
+    "sql/change_tables.py",
     "sql/live_views.py",
     "sql/to_operation.py",
     "sql/run.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any, Final
 
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from rowdelta.errors import InputError
@@ -75,9 +76,9 @@ def _read_text(edited: EditedText, node: Node) -> str:
 
 def _evaluate(spark: SparkSession, text: str) -> Any:
     """Evaluates a constant; a time becomes one with a zone, as the session understands it."""
-    frame = spark.sql(f"SELECT {text}")
+    frame = spark.range(1).select(F.expr(text).alias("value"))
     if isinstance(frame.schema[0].dataType, T.TimestampType):
-        micros = spark.sql(f"SELECT unix_micros({text})").collect()[0][0]
+        micros = frame.select(F.unix_micros("value")).collect()[0][0]
         epoch = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
         return None if micros is None else epoch + dt.timedelta(microseconds=micros)
     return frame.collect()[0][0]
