@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from rowdelta.spark.versions.spark_api import Result
 
 _ANSI: Final = "spark.sql.ansi.enabled"
-_CACHE_CATALOG: Final = "spark.sql.catalog.default_cache_iceberg"
-_CACHE_CLASS: Final = "org.apache.iceberg.spark.SparkCachedTableCatalog"
-_GROUP: Final = "rewritten-file-scan-task-set-id"
 _SPARK_THROWABLE: Final = "org.apache.spark.SparkThrowable"
 _MAX_CAUSES: Final = 20  # causes can form a cycle
 
@@ -42,6 +39,8 @@ class Spark35(SparkApi):
 
     message_attribute = "desc"
     trace_attribute = "stackTrace"
+    staging_catalog = ("spark.sql.catalog.default_cache_iceberg", "org.apache.iceberg.spark.SparkCachedTableCatalog")
+    staging_option = "rewritten-file-scan-task-set-id"
     python_names: ClassVar = (
         "pyspark:inheritable_thread_target",
         "pyspark.errors.exceptions.captured:convert_exception",
@@ -193,15 +192,6 @@ class Spark35(SparkApi):
         sql, none = gateway.jvm.org.apache.spark.sql, gateway.scala_object(gateway.jvm.scala, "None")
         relation = gateway.scala_object(sql.execution.datasources.v2, "DataSourceV2Relation")
         return relation.create(spark_table, none, none, sql.util.CaseInsensitiveStringMap.empty())
-
-    def prepare_staged_write(self, spark: SparkSession, group: str) -> dict[str, str]:
-        """Gives the session the catalog of cached tables. The option makes the write a rewrite.
-
-        Iceberg does this for the thread's active session, which may be another one in a new thread.
-        """
-        if spark.conf.get(_CACHE_CATALOG, None) is None:
-            spark.conf.set(_CACHE_CATALOG, _CACHE_CLASS)
-        return {_GROUP: group}
 
     def read_delta_snapshot(self, log: Any, version: int, none: Any) -> Any:
         return log.getSnapshotAt(version, none, none)
