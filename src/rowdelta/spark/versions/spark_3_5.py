@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import pyarrow as pa
@@ -58,6 +59,7 @@ class Spark35(SparkApi):
         "org.apache.spark.sql.catalyst.expressions.EvalMode": ("ANSI", "TRY"),
         "org.apache.spark.sql.catalyst.expressions.Cast": ("<init>/4",),
         "org.apache.spark.sql.catalyst.expressions.ScalarSubquery": ("<init>/6",),
+        "org.apache.spark.sql.execution.CacheManager": ("isEmpty",),
         "org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation$": ("create/4",),
         "org.apache.spark.sql.catalyst.parser.extensions.IcebergSparkSqlExtensionsParser": ("parsePlan",),
         "org.apache.iceberg.spark.SparkCachedTableCatalog": (),
@@ -192,6 +194,9 @@ class Spark35(SparkApi):
         sql, none = gateway.jvm.org.apache.spark.sql, gateway.scala_object(gateway.jvm.scala, "None")
         relation = gateway.scala_object(sql.execution.datasources.v2, "DataSourceV2Relation")
         return relation.create(spark_table, none, none, sql.util.CaseInsensitiveStringMap.empty())
+
+    def count_cached_queries(self, manager: Any) -> int:
+        return 0 if manager.isEmpty() else sys.maxsize
 
     def read_delta_snapshot(self, log: Any, version: int, none: Any) -> Any:
         return log.getSnapshotAt(version, none, none)

@@ -46,6 +46,7 @@ class Spark41(SparkApi):
         "org.apache.spark.sql.classic.Dataset": ("ofRows/2",),
         "org.apache.spark.sql.classic.ExpressionUtils": ("column/1",),
         "org.apache.spark.sql.classic.SparkSession": ("setActiveSession", "sessionUUID"),
+        "org.apache.spark.sql.execution.CacheManager": ("numCachedEntries",),
         "org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation$": ("create/5",),
         "org.apache.spark.sql.internal.Cast": ("<init>/4",),
         "org.apache.spark.sql.internal.Cast$Ansi$": (),
@@ -133,6 +134,9 @@ class Spark41(SparkApi):
         sql, none = gateway.jvm.org.apache.spark.sql, gateway.scala_object(gateway.jvm.scala, "None")
         relation = gateway.scala_object(sql.execution.datasources.v2, "DataSourceV2Relation")
         return relation.create(spark_table, none, none, sql.util.CaseInsensitiveStringMap.empty(), none)
+
+    def count_cached_queries(self, manager: Any) -> int:
+        return int(manager.numCachedEntries())
 
     def read_delta_snapshot(self, log: Any, version: int, none: Any) -> Any:
         return log.getSnapshotAt(version, none, none, False)

@@ -173,6 +173,10 @@ class SparkApi(ABC):
             spark.conf.set(setting, catalog)
         return {} if self.staging_option is None else {self.staging_option: group}
 
+    @abstractmethod
+    def count_cached_queries(self, manager: Any) -> int:
+        """Counts the queries that Spark caches; a large number if it caches some and does not say how many."""
+
     # Delta Lake
 
     @abstractmethod
