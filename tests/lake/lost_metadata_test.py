@@ -9,10 +9,9 @@ import pytest
 
 import rowdelta as rd
 from tests.lake.components import NAMESPACE
-from tests.lake.frames import make_keys
 from tests.support.oracle import ids
 from tests.support.races import FasterWriter
-from tests.support.tables import EDV, create
+from tests.support.tables import EDV, create, keys
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,11 +24,11 @@ def test_a_lost_race_leaves_no_metadata_file(lake: Lake, monkeypatch: pytest.Mon
     lake.use(component)
     name = f"{component}.{NAMESPACE}.lost_{uuid.uuid4().hex[:8]}"
     table = create(lake.spark, name, "id bigint", properties=EDV)
-    make_keys(lake.spark, 0, 1, 2, 3).writeTo(name).append()
+    keys(lake.spark, 0, 1, 2, 3).writeTo(name).append()
     folder = lake.components.find_folder(table.refresh().metadata.location) / "metadata"
     before = list_metadata(folder)
-    FasterWriter(monkeypatch, lambda: make_keys(lake.spark, 4).writeTo(name).append())
-    table.delete_keys(make_keys(lake.spark, 1), "id").execute()
+    FasterWriter(monkeypatch, lambda: keys(lake.spark, 4).writeTo(name).append())
+    table.delete_keys(keys(lake.spark, 1), "id").execute()
     assert ids(rd.table(lake.spark, name)) == [0, 2, 3, 4]
     assert len(list_metadata(folder) - before) == 2  # of the other writer, and of the second attempt
 

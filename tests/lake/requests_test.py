@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -107,7 +108,7 @@ def test_a_change_makes_no_more_requests_to_storage_than_iceberg(
 ) -> None:
     spark, ours, theirs = requests.lake.spark, make_table(), make_table()
     statements = {
-        "delete": f"DELETE FROM {theirs} WHERE id = :id",
+        "delete": f"DELETE FROM {theirs} WHERE id = {{}}",
         "merge": f"MERGE INTO {theirs} t USING changes s ON t.id = s.id "
         "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
     }
@@ -121,14 +122,19 @@ def test_a_change_makes_no_more_requests_to_storage_than_iceberg(
 
     def change_by_iceberg(key: int) -> None:
         make_rows(spark, key, BATCH).createOrReplaceTempView("changes")
-        spark.sql(statements[verb], {"id": key} if verb == "delete" else None)
+        spark.sql(statements[verb].format(key))
 
     change(ROWS + BATCH)
     change_by_iceberg(ROWS + BATCH)
-    by_rowdelta, catalog = requests.count(verb, lambda: change(ROWS + 3 * BATCH))
-    by_iceberg, _ = requests.count(f"{verb} by Iceberg", lambda: change_by_iceberg(ROWS + 3 * BATCH))
-    assert by_rowdelta.total() <= by_iceberg.total(), (by_rowdelta, by_iceberg)
-    assert catalog.total() <= _MOST_OF_A_CHANGE, catalog
+    counted: dict[str, list[Counter[str]]] = {verb: [], f"{verb} by Iceberg": []}
+    for key in (ROWS + 3 * BATCH, ROWS + 5 * BATCH, ROWS + 7 * BATCH):
+        for (title, counts), step in zip(counted.items(), (change, change_by_iceberg), strict=True):
+            storage, catalog = requests.count(title, partial(step, key))
+            counts.append(storage)
+            assert title != verb or catalog.total() <= _MOST_OF_A_CHANGE, catalog
+    # Iceberg plans in parallel threads, which read a few manifests more or fewer before it knows enough.
+    by_rowdelta, by_iceberg = (sorted(count.total() for count in counts)[1] for counts in counted.values())
+    assert by_rowdelta <= by_iceberg, counted
 
 
 @pytest.mark.parametrize("touched", [1, 2, FILES])

@@ -7,9 +7,8 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.lake.components import NAMESPACE
-from tests.lake.frames import make_frame
 from tests.support.oracle import assert_same_rows
-from tests.support.tables import VECTORS, create
+from tests.support.tables import VECTORS, create, make_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

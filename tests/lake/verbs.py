@@ -10,10 +10,9 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import rowdelta as rd
-from tests.lake.frames import make_keys
 from tests.lake.table_model import region_of
 from tests.support.oracle import assert_same_rows
-from tests.support.tables import head
+from tests.support.tables import head, keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,7 +151,7 @@ def upsert_new_column(model: TableModel) -> None:
 
 @verb("delete_keys")
 def delete_by_key(model: TableModel) -> None:
-    result = model.table.delete_keys(make_keys(model.spark, 18, 12, 999), "id").execute()
+    result = model.table.delete_keys(keys(model.spark, 18, 12, 999), "id").execute()
     kind = "equality-delete-vector" if model.version > 2 else "full-row"
     assert (result.keys, set(result.encodings)) == (3, {kind})
     model.remove([18, 12, 999])
@@ -160,7 +159,7 @@ def delete_by_key(model: TableModel) -> None:
 
 @verb("delete_keys, full-row")
 def delete_by_key_in_files(model: TableModel) -> None:
-    model.table.delete_keys(make_keys(model.spark, 20), "id", encoding="full-row").execute()
+    model.table.delete_keys(keys(model.spark, 20), "id", encoding="full-row").execute()
     model.remove([20])
 
 
@@ -176,7 +175,7 @@ def delete_by_two_columns(model: TableModel) -> None:
 def view_rows(model: TableModel) -> None:
     name = f"view_{uuid.uuid4().hex[:8]}"
     model.table.view(name)
-    model.table.delete_keys(make_keys(model.spark, 24), "id").execute()
+    model.table.delete_keys(keys(model.spark, 24), "id").execute()
     model.remove([24])
     assert_same_rows(model.spark.sql(f"SELECT * FROM {name}"), model.list_rows())
     model.spark.catalog.dropTempView(name)
@@ -254,7 +253,7 @@ def rewrite_deletes(model: TableModel) -> None:
 
 @verb("remove_dangling")
 def remove_dangling(model: TableModel) -> None:
-    model.table.delete_keys(make_keys(model.spark, 1_000_000), "id").execute()
+    model.table.delete_keys(keys(model.spark, 1_000_000), "id").execute()
     assert model.table.remove_dangling().execute().delete_files_removed > 0
 
 
@@ -272,7 +271,7 @@ def resolve_branch(model: TableModel) -> None:
     model.spark.sql(f"ALTER TABLE {model.name} CREATE BRANCH ingest")
     branch = rd.table(model.spark, model.name, branch="ingest")
     branch.upsert(model.frame([(29, region_of(29), 50)]), key="id").execute()
-    branch.delete_keys(make_keys(model.spark, 0), "id").execute()
+    branch.delete_keys(keys(model.spark, 0), "id").execute()
     model.check_with_iceberg()
     assert branch.resolve(publish="main").execute().published == "main"
     model.spark.sql(f"ALTER TABLE {model.name} DROP BRANCH ingest")
@@ -284,7 +283,7 @@ def resolve_branch(model: TableModel) -> None:
 
 @verb("compact")
 def compact(model: TableModel) -> None:
-    model.table.delete_keys(make_keys(model.spark, 300), "id").execute()
+    model.table.delete_keys(keys(model.spark, 300), "id").execute()
     model.remove([300])
     result = model.table.compact(options={"rewrite-all": "true"}).execute()
     assert result.data_files_rewritten > 0

@@ -154,6 +154,14 @@ def open_target(handle: TableHandle, *, refresh: bool = True) -> Target:
     return Target(handle, files)
 
 
+def check_options(mode: str | None, isolation: str | None) -> None:
+    """Refuses a mode or an isolation level that does not exist."""
+    if mode is not None:
+        check_choice("mode", mode, Mode)
+    if isolation is not None:
+        check_choice("isolation level", isolation, Isolation)
+
+
 def find_mode(handle: TableHandle, verb: str, mode: str | None) -> tuple[str, str]:
     """Finds the mode of a verb (`delete`, `update`, `merge`), and the reason."""
     name = f"write.{verb}.mode"

@@ -10,7 +10,7 @@ from rowdelta.encoding import DeleteFileFacts, validate
 from rowdelta.errors import CommitConflictError
 from rowdelta.iceberg.commit_attempt import CommitAttempt
 from rowdelta.iceberg.commit_retries import CommitRetries
-from rowdelta.spark import JavaError, read_java_message
+from rowdelta.spark import JavaError, has_other_cached_queries, read_java_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,14 +63,14 @@ def commit_change(handle: TableHandle, change: RowChange) -> Snapshot:
 def refresh_spark_cache(handle: TableHandle) -> None:
     """Invalidates what Spark has cached of the table. The commit has happened, so a failure here is only logged.
 
-    If no query is cached, only the table object of Spark's catalog may be old. It is usually the object of this handle,
-    and loading the table again would be another request to the catalog.
+    If no query of a user is cached, only the table object of Spark's catalog may be old. It is usually the object of
+    this handle, and loading the table again would be another request to the catalog.
     """
     try:
-        if handle.gateway.session.sharedState().cacheManager().isEmpty():
-            handle.refresh_spark()
-        else:
+        if has_other_cached_queries(handle.gateway):
             handle.spark.catalog.refreshTable(handle.full_name)
+        else:
+            handle.refresh_spark()
     except JavaError as error:
         log.warning("a cached query over %s cannot be computed again: %s", handle.name, read_java_message(error))
 

@@ -43,8 +43,8 @@ class ManifestReader:
     def read(self, path: str) -> AvroFile:
         """Any Avro metadata file."""
         avro = AvroFile.parse(path, self.read_bytes(path))
-        for record in avro.records:
-            if "manifest_path" in record:  # it is a manifest list
+        if avro.records and "manifest_path" in avro.records[0]:  # a manifest list
+            for record in avro.records:
                 self._lengths.put(record["manifest_path"], record["manifest_length"])
         return avro
 

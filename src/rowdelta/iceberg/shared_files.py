@@ -65,6 +65,8 @@ def remember_listing(gateway: Gateway, metadata: Any, snapshot_id: int, data: by
     All threads share the files in memory. If another thread removes this one too early, Iceberg requests it.
     """
     snapshot, memory = metadata.snapshot(snapshot_id), gateway.iceberg.inmemory.InMemoryFileIO()
+    if snapshot is None:  # another thread has refreshed the table
+        return
     with suppress(*JavaError):
         memory.addFile(snapshot.manifestListLocation(), data)
         snapshot.allManifests(memory)

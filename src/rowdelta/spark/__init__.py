@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from rowdelta.spark.arrow import collect_arrow, convert_to_display_rows, convert_to_plain_values, make_frame_from_arrow
 from rowdelta.spark.bulk_calls import NODE, MethodHandles
-from rowdelta.spark.cached_frames import cache_frame, cache_frame_unless_source_cached, coalesce_by_size
+from rowdelta.spark.cached_frames import (
+    cache_frame,
+    cache_frame_unless_source_cached,
+    coalesce_by_size,
+    has_other_cached_queries,
+)
 from rowdelta.spark.conjuncts import Conjuncts, split_conjuncts
 from rowdelta.spark.delta_logs import list_delta_commits, read_delta_snapshot, read_delta_version
 from rowdelta.spark.frames import (
@@ -124,6 +129,7 @@ __all__ = [
     "get_condition",
     "get_java_schema",
     "get_spark_error",
+    "has_other_cached_queries",
     "is_missing",
     "is_temporary_view",
     "kill_jvm",

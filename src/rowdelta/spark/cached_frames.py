@@ -14,11 +14,14 @@ from pyspark import StorageLevel
 from rowdelta.spark.frames import estimate_size
 from rowdelta.spark.gateway import read_session_id
 from rowdelta.spark.generated_sql import where_sql
+from rowdelta.spark.versions import SPARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from rowdelta.spark.gateway import Gateway
 
 _BYTES_PER_TASK: Final = 16 << 20
 _MAX_TASKS: Final = 100_000
@@ -35,18 +38,29 @@ def cache_frame_unless_source_cached(frame: DataFrame, source: DataFrame) -> Abs
 def cache_frame(frame: DataFrame) -> Iterator[DataFrame]:
     """Caches a frame in memory or on disk while it is used more than once, so that the table is scanned once."""
     # Spark caches frames by their plans. If another operation cached the same plan, its end would drop this frame too.
-    spark, frame = frame.sparkSession, where_sql(frame, f"{next(_frame_numbers)} >= 0")
+    number = next(_frame_numbers)
+    spark, frame = frame.sparkSession, where_sql(frame, f"{number} >= 0")
     # Compressing rows that are read once or twice costs more than it saves.
     with _turn_off(spark, _COMPRESSION):
         try:
             frame.persist(StorageLevel.MEMORY_AND_DISK)
+            _cached.add(number)
             yield frame
         finally:
+            with _lock:
+                _cached.discard(number)
             frame.unpersist()
+
+
+def has_other_cached_queries(gateway: Gateway) -> bool:
+    """Whether Spark may cache other queries than the frames that operations of this process have cached."""
+    with _lock:  # no frame of ours leaves the cache between both counts
+        return SPARK.count_cached_queries(gateway.session.sharedState().cacheManager()) > len(_cached)
 
 
 _frame_numbers = itertools.count()
 _lock = threading.Lock()
+_cached: set[int] = set()  # numbers of frames that are certainly cached
 _users: Counter[tuple[str, str]] = Counter()
 _original_values: dict[tuple[str, str], str] = {}
 

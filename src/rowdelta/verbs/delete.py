@@ -10,6 +10,7 @@ from rowdelta.change import (
     Plan,
     Result,
     Target,
+    check_options,
     choose_locator,
     commit_rows,
     describe_mode,
@@ -48,12 +49,12 @@ class Delete(Operation[Result]):
         self._handle = handle
         self._where = None if where is None else check_expression(handle.gateway, where, "the predicate")
         self._alias = alias
-        self._mode, self._mode_reason = find_mode(handle, "delete", mode)
-        self._isolation = find_isolation(handle, "delete", isolation)
+        check_options(mode, isolation)
+        self._given_mode, self._given_isolation = mode, isolation
 
     def plan(self) -> Plan:
         """Says how rows would be deleted, and which files would be read."""
-        target = open_target(self._handle)
+        target = self._open()
         condition = self._bind_predicate()
         title = f"delete from {self._handle.name}"
         if target.snapshot is None:
@@ -68,7 +69,7 @@ class Delete(Operation[Result]):
     def execute(self) -> Result:
         """Deletes in one snapshot; commits nothing if no row matches."""
         started = time.monotonic()
-        target = open_target(self._handle)
+        target = self._open()
         if target.snapshot is None or target.files is None:
             self._bind_predicate()  # a wrong predicate is an error in an empty table, too
             return make_empty_result(started)
@@ -88,6 +89,13 @@ class Delete(Operation[Result]):
         change = stage_change(target, self._mode, touched, None, validation)
         deleted = sum(len(file.positions) for file in touched)
         return commit_rows(self._handle, change, started, deleted=deleted)
+
+    def _open(self) -> Target:
+        """Opens the table; its newest properties say how it is changed if the caller does not."""
+        target = open_target(self._handle)
+        self._mode, self._mode_reason = find_mode(self._handle, "delete", self._given_mode)
+        self._isolation = find_isolation(self._handle, "delete", self._given_isolation)
+        return target
 
     def _find_rows(self, target: Target, condition: RowFilter | None = None) -> Match:
         rows = read_target_rows(target, self._alias)

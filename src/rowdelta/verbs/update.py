@@ -12,6 +12,7 @@ from rowdelta.change import (
     Plan,
     Result,
     Target,
+    check_options,
     choose_locator,
     commit_rows,
     compute_assignments,
@@ -58,8 +59,8 @@ class Update(Operation[Result]):
         self._values: dict[str, str | Column] = {}
         self._given: dict[str, Value] = {}
         self._where: str | Column | None = None
-        self._mode, self._mode_reason = find_mode(handle, "update", mode)
-        self._isolation = find_isolation(handle, "update", isolation)
+        check_options(mode, isolation)
+        self._given_mode, self._given_isolation = mode, isolation
 
     def set(self, column: str, value: Value) -> Update:
         """Sets a column, or a field of a struct by its dotted name.
@@ -99,7 +100,7 @@ class Update(Operation[Result]):
     def plan(self) -> Plan:
         """Says what would be set, how, and which files would be read."""
         self._check()
-        target = open_target(self._handle)
+        target = self._open()
         title = f"update {self._handle.name}"
         texts = (f"{name} = {value if isinstance(value, str) else repr(value)}" for name, value in self._given.items())
         steps = (("set", ", ".join(texts)),)
@@ -113,7 +114,7 @@ class Update(Operation[Result]):
         """Updates in one snapshot; commits nothing if no row matches."""
         self._check()
         started = time.monotonic()
-        target = open_target(self._handle)
+        target = self._open()
         if target.files is None:
             self._bind()
             return make_empty_result(started)
@@ -139,6 +140,13 @@ class Update(Operation[Result]):
             change = stage_change(target, self._mode, touched, coalesce_by_size(new_rows, matched), validation)
             updated = sum(len(file.positions) for file in touched)
             return commit_rows(self._handle, change, started, updated=updated)
+
+    def _open(self) -> Target:
+        """Opens the table; its newest properties say how it is changed if the caller does not."""
+        target = open_target(self._handle)
+        self._mode, self._mode_reason = find_mode(self._handle, "update", self._given_mode)
+        self._isolation = find_isolation(self._handle, "update", self._given_isolation)
+        return target
 
     def _find_rows(self, target: Target, rows: DataFrame) -> Match | None:
         """Finds the rows that match the predicate; None without a predicate."""

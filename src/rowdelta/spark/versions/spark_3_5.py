@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import pyarrow as pa
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from rowdelta.spark.versions.spark_api import Result
 
 _ANSI: Final = "spark.sql.ansi.enabled"
-_CACHE_CATALOG: Final = "spark.sql.catalog.default_cache_iceberg"
-_CACHE_CLASS: Final = "org.apache.iceberg.spark.SparkCachedTableCatalog"
-_GROUP: Final = "rewritten-file-scan-task-set-id"
 _SPARK_THROWABLE: Final = "org.apache.spark.SparkThrowable"
 _MAX_CAUSES: Final = 20  # causes can form a cycle
 
@@ -42,6 +40,8 @@ class Spark35(SparkApi):
 
     message_attribute = "desc"
     trace_attribute = "stackTrace"
+    staging_catalog = ("spark.sql.catalog.default_cache_iceberg", "org.apache.iceberg.spark.SparkCachedTableCatalog")
+    staging_option = "rewritten-file-scan-task-set-id"
     python_names: ClassVar = (
         "pyspark:inheritable_thread_target",
         "pyspark.errors.exceptions.captured:convert_exception",
@@ -59,6 +59,7 @@ class Spark35(SparkApi):
         "org.apache.spark.sql.catalyst.expressions.EvalMode": ("ANSI", "TRY"),
         "org.apache.spark.sql.catalyst.expressions.Cast": ("<init>/4",),
         "org.apache.spark.sql.catalyst.expressions.ScalarSubquery": ("<init>/6",),
+        "org.apache.spark.sql.execution.CacheManager": ("isEmpty",),
         "org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation$": ("create/4",),
         "org.apache.spark.sql.catalyst.parser.extensions.IcebergSparkSqlExtensionsParser": ("parsePlan",),
         "org.apache.iceberg.spark.SparkCachedTableCatalog": (),
@@ -194,14 +195,8 @@ class Spark35(SparkApi):
         relation = gateway.scala_object(sql.execution.datasources.v2, "DataSourceV2Relation")
         return relation.create(spark_table, none, none, sql.util.CaseInsensitiveStringMap.empty())
 
-    def prepare_staged_write(self, spark: SparkSession, group: str) -> dict[str, str]:
-        """Gives the session the catalog of cached tables. The option makes the write a rewrite.
-
-        Iceberg does this for the thread's active session, which may be another one in a new thread.
-        """
-        if spark.conf.get(_CACHE_CATALOG, None) is None:
-            spark.conf.set(_CACHE_CATALOG, _CACHE_CLASS)
-        return {_GROUP: group}
+    def count_cached_queries(self, manager: Any) -> int:
+        return 0 if manager.isEmpty() else sys.maxsize
 
     def read_delta_snapshot(self, log: Any, version: int, none: Any) -> Any:
         return log.getSnapshotAt(version, none, none)

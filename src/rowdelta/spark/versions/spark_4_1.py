@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark import inheritable_thread_target
 from pyspark.errors import QueryContextType
@@ -26,15 +26,13 @@ if TYPE_CHECKING:
     from rowdelta.spark.gateway import Gateway
     from rowdelta.spark.versions.spark_api import Result
 
-_STAGING_CATALOG: Final = "spark.sql.catalog.default_rewrite_catalog"
-_STAGING_CLASS: Final = "org.apache.iceberg.spark.SparkRewriteTableCatalog"
-
 
 class Spark41(SparkApi):
     """Spark 4.1: the classic session has packages of its own, and a column is no longer a Catalyst expression."""
 
     message_attribute = "_desc"
     trace_attribute = "_stackTrace"
+    staging_catalog = ("spark.sql.catalog.default_rewrite_catalog", "org.apache.iceberg.spark.SparkRewriteTableCatalog")
     python_names: ClassVar = (
         "pyspark:inheritable_thread_target",
         "pyspark.errors:QueryContextType",
@@ -48,6 +46,7 @@ class Spark41(SparkApi):
         "org.apache.spark.sql.classic.Dataset": ("ofRows/2",),
         "org.apache.spark.sql.classic.ExpressionUtils": ("column/1",),
         "org.apache.spark.sql.classic.SparkSession": ("setActiveSession", "sessionUUID"),
+        "org.apache.spark.sql.execution.CacheManager": ("numCachedEntries",),
         "org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation$": ("create/5",),
         "org.apache.spark.sql.internal.Cast": ("<init>/4",),
         "org.apache.spark.sql.internal.Cast$Ansi$": (),
@@ -136,15 +135,8 @@ class Spark41(SparkApi):
         relation = gateway.scala_object(sql.execution.datasources.v2, "DataSourceV2Relation")
         return relation.create(spark_table, none, none, sql.util.CaseInsensitiveStringMap.empty(), none)
 
-    def prepare_staged_write(self, spark: SparkSession, group: str) -> dict[str, str]:
-        """Gives the session the catalog of staged writes, in which the name of a table is that of the group.
-
-        Iceberg does this for the thread's active session, which may be another one in a new thread.
-        """
-        del group
-        if spark.conf.get(_STAGING_CATALOG, None) is None:
-            spark.conf.set(_STAGING_CATALOG, _STAGING_CLASS)
-        return {}
+    def count_cached_queries(self, manager: Any) -> int:
+        return int(manager.numCachedEntries())
 
     def read_delta_snapshot(self, log: Any, version: int, none: Any) -> Any:
         return log.getSnapshotAt(version, none, none, False)

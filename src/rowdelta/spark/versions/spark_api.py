@@ -46,6 +46,8 @@ class SparkApi(ABC):
     Attributes:
         message_attribute: The attribute in which PySpark keeps the message of an error from Java.
         trace_attribute: The attribute in which it keeps the stack trace.
+        staging_catalog: The setting of the catalog of staged writes, and its class.
+        staging_option: The option of a staged write that has its group; None if the name of its table says enough.
         python_names: The names of PySpark that are not public: a module and an attribute, separated by a colon.
         java_names: The classes of Spark and Iceberg that are not public, each with the methods that are called, as in
             `internals`.
@@ -53,6 +55,8 @@ class SparkApi(ABC):
 
     message_attribute: ClassVar[str]
     trace_attribute: ClassVar[str]
+    staging_catalog: ClassVar[tuple[str, str]]
+    staging_option: ClassVar[str | None] = None
     python_names: ClassVar[tuple[str, ...]]
     java_names: ClassVar[dict[str, tuple[str, ...]]]
 
@@ -157,12 +161,21 @@ class SparkApi(ABC):
     def make_relation(self, gateway: Gateway, spark_table: Any) -> Any:
         """Makes the logical plan that reads a table."""
 
-    @abstractmethod
     def prepare_staged_write(self, spark: SparkSession, group: str) -> dict[str, str]:
         """Prepares the session for a write that Iceberg does not commit, and returns the options of that write.
 
-        The write gets every column of the table; on format version 3 also those of row lineage.
+        The write gets every column of the table; on format version 3 also those of row lineage. Its table has the name
+        of the group, in a catalog that the session needs. Iceberg gives it to the thread's active session, which may be
+        another one in a new thread.
         """
+        setting, catalog = self.staging_catalog
+        if spark.conf.get(setting, None) is None:
+            spark.conf.set(setting, catalog)
+        return {} if self.staging_option is None else {self.staging_option: group}
+
+    @abstractmethod
+    def count_cached_queries(self, manager: Any) -> int:
+        """Counts the queries that Spark caches; a large number if it caches some and does not say how many."""
 
     # Delta Lake
 
