@@ -55,10 +55,10 @@ def watch_reads(monkeypatch: pytest.MonkeyPatch) -> list[set[str] | None]:
 OTHERS: dict[str, tuple[str, int, bool]] = {
     "appends another key": ("INSERT INTO {t} VALUES (15, 'other')", 1, False),
     "inserts the same key": ("INSERT INTO {t} VALUES (20, 'other')", 1, True),
-    "updates the same key": ("UPDATE {t} SET v = 'other' WHERE id = 1", 2, False),
-    "deletes the same key": ("DELETE FROM {t} WHERE id = 1", 1, True),
-    "deletes in the same file": ("DELETE FROM {t} WHERE id = 3", 1, False),
-    "moves the row to another key": ("UPDATE {t} SET id = 4 WHERE id = 1", 2, True),
+    "updates the same key": ("UPDATE {t} SET v = 'other' WHERE id = 1", 1, False),
+    "deletes the same key": ("DELETE FROM {t} WHERE id = 1", 0, True),
+    "deletes in the same file": ("DELETE FROM {t} WHERE id = 3", 0, False),
+    "moves the row to another key": ("UPDATE {t} SET id = 4 WHERE id = 1", 1, True),
 }
 
 

@@ -11,6 +11,7 @@ from rowdelta.change.apply_change import (
 )
 from rowdelta.change.assignments import Value, compute_assignments, find_default, name_new_value, to_column
 from rowdelta.change.changed_files import ChangedFiles, find_changed_files
+from rowdelta.change.existing_positions import read_existing_positions
 from rowdelta.change.file_positions import (
     DroppedPartitionError,
     FilePositions,
@@ -106,6 +107,7 @@ __all__ = [
     "open_target",
     "partition_to_json",
     "publish",
+    "read_existing_positions",
     "read_target_rows",
     "refuse_null",
     "select_positions",

@@ -16,12 +16,14 @@ class ChangedFiles:
     """Data files that differ between two snapshots, by path.
 
     Attributes:
-        outdated: What was read of these files in the older snapshot is no longer true.
-        unread: Files of the newer snapshot that must be read.
+        removed: Files that only the older snapshot has.
+        added: Files that only the newer snapshot has.
+        redeleted: Files of both whose position deletes differ.
     """
 
-    outdated: frozenset[str]
-    unread: frozenset[str]
+    removed: frozenset[str]
+    added: frozenset[str]
+    redeleted: frozenset[str]
 
 
 def find_changed_files(handle: TableHandle, before: SnapshotFiles, after: SnapshotFiles) -> ChangedFiles | None:
@@ -37,7 +39,7 @@ def find_changed_files(handle: TableHandle, before: SnapshotFiles, after: Snapsh
     paths = frozenset(path for path in touched if path is not None)
     old, new = _list_paths(handle, before, after), _list_paths(handle, after, before)
     added, removed = new - old, old - new
-    return ChangedFiles(removed | paths, added | (paths - removed))
+    return ChangedFiles(removed, added, paths - removed - added)
 
 
 def _find_changed_deletes(before: SnapshotFiles, after: SnapshotFiles) -> list[DeleteEntry]:

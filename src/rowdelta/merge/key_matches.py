@@ -14,13 +14,12 @@ from rowdelta.change import (
     POSITION,
     ROW_ID,
     ListedFilesLocator,
-    find_changed_files,
     read_target_rows,
-    select_positions,
 )
 from rowdelta.codec import sort_distinct
 from rowdelta.iceberg import convert_filter
 from rowdelta.merge.candidates import select_candidates
+from rowdelta.merge.kept_matches import FileMatches, keep_matches
 from rowdelta.merge.matches import FOUND, SOURCE, Matches, index_pairs
 from rowdelta.merge.pairs import can_broadcast
 from rowdelta.merge.wanted_keys import CHANGE, DELETED, TABLE
@@ -100,18 +99,6 @@ class KeyMatches:
         )
 
 
-@dataclass(frozen=True)
-class FileMatches:
-    """The rows of one data file that have a wanted key: `SOURCE` and what else is wanted of them, row by row."""
-
-    file: FilePositions
-    rows: RowArrays
-
-    def without(self, ignored: npt.NDArray[np.int64]) -> FilePositions:
-        """Selects the rows whose change is not ignored."""
-        return select_positions(self.file, self.rows[POSITION][~np.isin(self.rows[SOURCE], ignored)])
-
-
 @contextmanager
 def find_key_matches(
     target: Target, wanted: WantedKeys, earlier: KeyMatches | None = None, rows: DataFrame | None = None
@@ -125,11 +112,11 @@ def find_key_matches(
         rows: The live rows of the snapshot with their ids, if the caller has read them.
     """
     assert target.files is not None
-    changed = None
-    if earlier is not None and earlier.by_file is not None and earlier.target.files is not None:
-        changed = find_changed_files(target.handle, earlier.target.files, target.files)
-    if changed is not None:
-        rows = target.read_rows(only=changed.unread)
+    kept = None
+    if earlier is not None and earlier.by_file is not None:
+        kept = keep_matches(earlier.target, earlier.by_file, target)
+    if kept is not None:
+        rows = target.read_rows(only=kept.unread)
     candidates = select_candidates(target, rows or read_target_rows(target, with_ids=True), wanted.keys)
     locator, gateway = candidates.locator, target.handle.gateway
     if not (isinstance(locator, ListedFilesLocator) and locator.one_by_one):
@@ -137,15 +124,14 @@ def find_key_matches(
         with cache_frame(_join_pairs(target, wanted, candidates)) as pairs:
             yield _aggregate_pairs(target, wanted, condition, pairs, locator)
         return
-    nothing_to_read = changed is not None and not changed.unread
+    nothing_to_read = kept is not None and not kept.unread
     by_file, condition = plan_during_job(
         gateway,
         lambda: {} if nothing_to_read else _collect_matches(target, wanted, candidates, locator),
         lambda: convert_filter(target.handle, candidates.in_range),
     )
-    if changed is not None and earlier is not None:
-        kept = (earlier.by_file or {}).items()
-        by_file |= {path: matches for path, matches in kept if path not in changed.outdated}
+    if kept is not None:
+        by_file |= kept.by_file
     yield _group_pairs(target, wanted, condition, by_file)
 
 
