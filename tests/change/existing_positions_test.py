@@ -24,9 +24,9 @@ def reads_of(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object], limi
     found: list[str] = []
     inner = FileIO.read
 
-    def counted(io: FileIO, path: str, offset: int = 0, length: int | None = None) -> bytes:
+    def counted(io: FileIO, path: str, offset: int = 0, length: int | None = None, *, size: int | None = None) -> bytes:
         found.extend([path] if path.endswith(".puffin") else [])
-        return inner(io, path, offset, length)
+        return inner(io, path, offset, length, size=size)
 
     with monkeypatch.context() as patched:
         patched.setattr(FileIO, "read", counted)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import rowdelta as rd
 from tests.support.copies import KINDS, Copies, Kind, copies, evolve, numbered, numbered_copies
 from tests.support.oracle import assert_same_rows
+from tests.support.settings import settings
 from tests.support.tables import create, head, stored_files
 
 if TYPE_CHECKING:
@@ -277,12 +278,11 @@ def test_a_value_that_does_not_fit_is_refused_and_changes_nothing(
 def test_overflow_is_an_error_whether_or_not_the_session_is_ansi(pair: Copies, mode: rd.Mode) -> None:
     before, files = head(pair.table), stored_files(pair.table)
     for ansi in ("true", "false"):
-        pair.spark.conf.set("spark.sql.ansi.enabled", ansi)
-        try:
-            with pytest.raises(Exception, match=r"CAST_OVERFLOW|overflow|out of range"):
-                pair.table.update(mode=mode).set("a", "3000000000L + id").execute()
-        finally:
-            pair.spark.conf.unset("spark.sql.ansi.enabled")
+        with (
+            settings(pair.spark, {"spark.sql.ansi.enabled": ansi}),
+            pytest.raises(Exception, match=r"CAST_OVERFLOW|overflow|out of range"),
+        ):
+            pair.table.update(mode=mode).set("a", "3000000000L + id").execute()
     assert (head(pair.table), stored_files(pair.table)) == (before, files)
 
 
