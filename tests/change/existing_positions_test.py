@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,9 +24,9 @@ def reads_of(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object], limi
     found: list[str] = []
     inner = FileIO.read
 
-    def counted(io: FileIO, path: str, offset: int = 0, length: int | None = None, **options: Any) -> bytes:
+    def counted(io: FileIO, path: str, offset: int = 0, length: int | None = None, *, size: int | None = None) -> bytes:
         found.extend([path] if path.endswith(".puffin") else [])
-        return inner(io, path, offset, length, **options)
+        return inner(io, path, offset, length, size=size)
 
     with monkeypatch.context() as patched:
         patched.setattr(FileIO, "read", counted)

@@ -162,7 +162,9 @@ class Components:
         self.storage_proxy, self.catalog_proxy = CountingProxy(self._need_s3().address), CountingProxy(server.address)
         for proxy in (self.storage_proxy, self.catalog_proxy):
             self._servers.callback(proxy.stop)
-        component = self._put_on_s3({"type": "rest", "uri": self.catalog_proxy.address})
+        # On a busy machine, a table would leave Spark's cache between two changes, and be requested again.
+        catalog = {"type": "rest", "uri": self.catalog_proxy.address, "cache.expiration-interval-ms": "-1"}
+        component = self._put_on_s3(catalog)
         return replace(component, catalog=component.catalog | {"s3.endpoint": self.storage_proxy.address})
 
     def _put_on_s3(self, catalog: dict[str, str], *jars: Path, file_io: bool = True) -> Component:

@@ -278,10 +278,11 @@ def test_a_value_that_does_not_fit_is_refused_and_changes_nothing(
 def test_overflow_is_an_error_whether_or_not_the_session_is_ansi(pair: Copies, mode: rd.Mode) -> None:
     before, files = head(pair.table), stored_files(pair.table)
     for ansi in ("true", "false"):
-        update = pair.table.update(mode=mode).set("a", "3000000000L + id")
-        overflows = pytest.raises(Exception, match=r"CAST_OVERFLOW|overflow|out of range")
-        with settings(pair.spark, {"spark.sql.ansi.enabled": ansi}), overflows:
-            update.execute()
+        with (
+            settings(pair.spark, {"spark.sql.ansi.enabled": ansi}),
+            pytest.raises(Exception, match=r"CAST_OVERFLOW|overflow|out of range"),
+        ):
+            pair.table.update(mode=mode).set("a", "3000000000L + id").execute()
     assert (head(pair.table), stored_files(pair.table)) == (before, files)
 
 

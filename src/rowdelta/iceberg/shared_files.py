@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _CACHE: Final = "org.apache.iceberg.io.ContentCache"
 _IO: Final = "org.apache.iceberg.io.FileIO"
 _OPEN: Final = ("newInputFile", "org.apache.iceberg.ManifestFile")
-_KEPT_MS: Final = 60_000
+_KEPT_MS: Final = 600_000
 _KEPT_BYTES: Final = 16 << 20
 _KEPT_BYTES_EACH: Final = 4 << 20
 
