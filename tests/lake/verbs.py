@@ -126,6 +126,22 @@ def upsert_rows(model: TableModel) -> None:
     model.remove([14])
 
 
+@verb("upsert, resolve")
+def upsert_by_position(model: TableModel) -> None:
+    changes = [(19, 7, 1, "U"), (19, 8, 2, "U"), (23, 0, 1, "D"), (201, 9, 1, "U")]
+    frame = model.frame(
+        [(key, region_of(key), v, seq, op) for key, v, seq, op in changes],
+        "id bigint, region string, v int, seq int, op string",
+    )
+    known = set(model.rows)
+    result = model.table.upsert(frame, key="id", order_by="seq", delete_when="op = 'D'", resolve=True).execute()
+    assert (result.rows_updated, result.rows_inserted) == (len({19, 201} & known), len({19, 201} - known))
+    assert result.rows_deleted == len({23} & known)
+    model.set_values([19], v=8)
+    model.set_values([201], v=9)
+    model.remove([23])
+
+
 @verb("upsert in partitions")
 def upsert_in_partitions(model: TableModel) -> None:
     model.table.upsert(model.frame([(15, region_of(15), 3)]), key="id", scope="partition").execute()
@@ -155,6 +171,14 @@ def delete_by_key(model: TableModel) -> None:
     kind = "equality-delete-vector" if model.version > 2 else "full-row"
     assert (result.keys, set(result.encodings)) == (3, {kind})
     model.remove([18, 12, 999])
+
+
+@verb("delete_keys, resolve")
+def delete_keys_by_position(model: TableModel) -> None:
+    known = set(model.rows)
+    result = model.table.delete_keys(keys(model.spark, 201, 1999), "id", resolve=True).execute()
+    assert (result.keys, result.rows_deleted) == (2, len({201, 1999} & known))
+    model.remove([201])
 
 
 @verb("delete_keys, full-row")
